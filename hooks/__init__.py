@@ -1,0 +1,1 @@
+"""What the harnesses run on their events."""

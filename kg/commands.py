@@ -1,8 +1,8 @@
 """Commands: what a caller wants, as values.
 
-`web` decodes a tool call, a hook or a REST request into one of these; `decide` answers it. A command holds arguments that
-passed their JSON schema and nothing that has to be looked up: ids are as the caller wrote them, `level` is None where the
-caller left the look-up order to kg.
+`web` decodes a tool call, a hook or a REST request into one of these; `decide` answers it. A command holds arguments
+that passed their JSON schema and nothing that has to be looked up: ids are as the caller wrote them, `level` is None
+where the caller left the look-up order to kg.
 
 `Place` is what the shell found out about a working folder (spec/storage.md section 11); the core never touches a disk.
 """

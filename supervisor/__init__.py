@@ -1,0 +1,1 @@
+"""The composing shell: processes, files, the one owner of the state."""

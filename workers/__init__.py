@@ -1,0 +1,1 @@
+"""Isolated processes that plan on a snapshot and propose."""
