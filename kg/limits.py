@@ -30,3 +30,48 @@ HEAL_ATTRIBUTE_CHARS = 256  # attributes of a leaked tag looked at; bounds the w
 HEAL_GAP_CHARS = 8  # blanks inside a leaked tag, around = and before >
 HEAL_ATTEMPTS = 4  # arrays tried for each field; each try is linear, so all of them are
 HEAL_GIST_MAX_CHARS = 4_000  # longest gist taken out of a leaked gist parameter
+
+# --- shim: the stdio client, and whoever starts the service -------------------------------------------------------
+SERVICE_START_LIMIT_S = 15.0  # a start that has not answered by then is reported; clients wait 30 s for a stdio server
+SERVICE_START_AGAIN_S = 60.0  # after a failed start its cause is told instead of trying again: no start loop
+SERVICE_POLL_S = 0.05  # how often a starter looks; far below what a person notices
+SERVICE_PROBE_S = 1.0  # wait for one /health; a service that is loading is asked again
+RESEND_LIMIT_S = 15.0  # how long a request tries to reach the service; a restart takes one or two seconds
+RESEND_FIRST_S = 0.05  # first pause before a resend; doubles
+RESEND_PAUSE_S = 1.0  # longest pause between resends
+RESEND_LOST_COUNT = 4  # answers lost in a row before a request is blamed: it may be what ends the service
+ANSWER_LIMIT_S = 60.0  # for one answer of a connected service; the shortest tool limit of the known clients
+DISCOVER_LIMIT_S = 1.0  # clients wait 3 s for the answer to their probe, and silence costs every start of theirs
+CALLS_IN_FLIGHT = 64  # requests at once in one shim; past it stdin waits
+LINE_LIMIT_BYTES = 8 * 1024 * 1024  # one message on stdin; twice the largest body that the service takes
+OUTBOX_LIMIT_BYTES = 16 * 1024 * 1024  # replies that a client has not read yet; past it stdin waits
+READ_BYTES = 64 * 1024  # one read; the size of a pipe
+HTTP_HEAD_BYTES = 64 * 1024  # status line and headers of a reply; ours have a few hundred bytes
+IDLE_LINKS = 8  # kept connections; as many as clients send requests at once
+IDENTITY_CHARS = 256  # of a header value; what is longer is left out, since a cut id would be another one's
+ACK_WAIT_S = 0.05  # an acknowledgement waits this long for a request to travel with
+ACK_PAUSE_S = 30.0  # longest pause between tries of an acknowledgement; it doubles up to here
+ACK_KEEP_S = 600.0  # the service forgets a delivery after this time
+ACK_IDS = 32  # acknowledged in one request: about 1 KiB of header
+ACK_ID_CHARS = 64  # of a delivery id
+SHIM_LAST_S = 20.0  # for the running calls after the client has closed stdin: more than RESEND_LIMIT_S
+SHIM_LAST_ACK_S = 0.5  # for the last acknowledgement: the shim ends within 1 s after the last answer
+NEWS_SHOWN = 3  # changes of others told with a reply; more would crowd out the reply
+NEWS_GIST_CHARS = 300  # the length of a good gist
+NEWS_LOOK_BACK = 200  # changes looked at for news; past that kg_sync is the better question
+SYNC_GIST_CHARS = 100  # enough to know what a node is about
+
+# --- nodes ---------------------------------------------------------------------------------------------------------
+GIST_CHARS = 300  # past it a gist is saved with a nudge: one claim fits
+GIST_CHANGES_KEPT = 8  # times of gist changes kept per node; churn looks at three of them
+ID_WORDS_NUDGE = 6  # an id of so many words is saved with a nudge
+ID_WORDS_REFUSED = 7  # an id of so many words is a sentence and blunts the search for titles
+CHURN_DAYS = 30  # days in which ...
+CHURN_CHANGES = 2  # ... more gist changes than this bar maintenance from rewriting: repeated rewriting degrades memory
+DAY_S = 86_400  # seconds of a day
+
+# --- votes ---------------------------------------------------------------------------------------------------------
+VOTES_GUIDE = 5  # votes of a working session before it is told that it goes far
+VOTES_PER_SESSION = 10  # where its votes end; a stop at 5 destroyed evidence
+CREDITS_PER_SESSION = 15  # stamps a maintenance session may give
+CREDITS_MOST = 3  # stamps per node and call of a maintenance session
