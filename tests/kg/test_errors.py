@@ -2,33 +2,12 @@ import pytest
 
 from kg.errors import CODES, DocumentInvalid, JournalDamaged, NotSaved, Refusal, StorageUnreadable, refuse
 
-SPECIFIED = [
-    "bad-arguments",
-    "unknown-session",
-    "no-project",
-    "foreign-session",
-    "bad-id",
-    "bad-rel",
-    "bad-endpoint",
-    "long-id",
-    "not-found",
-    "stale-view",
-    "partial-view",
-    "unseen-edge",
-    "unseen-node",
-    "locked",
-    "held",
-    "churning",
-    "same-id",
-    "id-taken",
-    "edge-captured",
-    "unreadable-graph",
-    "not-allowed",
-    "no-hooks",
-    "queue-full",
-    "not-saved",
-    "internal",
-]
+SPECIFIED = (
+    *("bad-arguments", "unknown-session", "no-project", "foreign-session", "bad-id", "bad-rel", "bad-endpoint"),
+    *("long-id", "not-found", "stale-view", "partial-view", "unseen-edge", "unseen-node", "locked", "held", "churning"),
+    *("same-id", "id-taken", "edge-captured", "unreadable-graph", "not-allowed", "no-hooks", "queue-full"),
+    *("not-saved", "internal"),
+)
 
 
 def test_the_table_has_every_code_once_and_no_other():
