@@ -75,3 +75,56 @@ VOTES_GUIDE = 5  # votes of a working session before it is told that it goes far
 VOTES_PER_SESSION = 10  # where its votes end; a stop at 5 destroyed evidence
 CREDITS_PER_SESSION = 15  # stamps a maintenance session may give
 CREDITS_MOST = 3  # stamps per node and call of a maintenance session
+
+# --- sessions ------------------------------------------------------------------------------------------------------
+HELD_S = 4 * 3_600  # seconds since its last call in which a session's context counts as live
+SESSION_IDLE_S = 24 * 3_600  # seconds without a call after which a session expires
+
+# --- progress ------------------------------------------------------------------------------------------------------
+STATE_BYTES = 64 * 1_024  # a task's state as JSON; it is a bookmark, no store
+TRAIL_ENTRIES = 20  # earlier states kept in short, so that declined work is not argued again
+TRAIL_TEXT_CHARS = 240  # a text in such an entry
+TRAIL_ITEMS = 8  # items of a list in such an entry
+
+# --- recall and search ---------------------------------------------------------------------------------------------
+RECALL_PROMPT_CHARS = 65_536  # of a prompt that are looked at; nobody types more
+RECALL_TOKENS = 24  # different tokens of a prompt that are looked up
+RECALL_HITS = 4  # nodes of a recall; three were worse, more is noise
+RECALL_CHARS = 2_500  # of a recall's text: it comes unasked
+SEARCH_TOKENS = 32  # different tokens of a query
+SEARCH_TOP = 5  # hits shown with gist and notes
+SEARCH_MORE = 10  # further hits shown as one line
+SEARCH_CHARS = 10_000  # of a search reply
+QUERY_SHOWN_CHARS = 200  # of the query that a reply repeats
+HIT_GIST_CHARS = 600  # of a gist in a search reply; a cut gist grants no view
+INDEX_SLICE = 50  # nodes indexed between two turns of the loop, about 3 ms
+
+# --- parts of a long reply -----------------------------------------------------------------------------------------
+PART_RESERVE_UNITS = 300  # of a part, kept free for its last line
+
+# --- files and journal (supervisor/files.py, supervisor/journal.py) --------------------------------------------------
+MIB = 1024 * 1024  # bytes of a mebibyte
+WRITE_BLOCK_BYTES = 1024 * 1024  # one write of a whole file; larger ones gain nothing
+RECALL_LOG_BYTES = 8 * 1024 * 1024  # log/recall.jsonl before it is rotated: some weeks of prompts
+USEFUL_LOG_BYTES = 2 * 1024 * 1024  # log/useful.jsonl; votes are rarer
+CHORES_LOG_BYTES = 4 * 1024 * 1024  # log/chores.jsonl; few lines, but each with the tail of an output
+SERVER_LOG_BYTES = 4 * 1024 * 1024  # log/server.log
+TOKEN_BYTES = 32  # of randomness in run/token: 256 bits
+SOCKET_NAME_HEX = 8  # digits of a root's hash in its socket's name; a person has a handful of roots
+SOCKET_PATH_MAX_BYTES = 100  # the kernel takes 107; the rest is for a temporary name
+JOURNAL_SEGMENT_BYTES = 4 * 1024 * 1024  # a segment is read whole at load, and dropped whole
+JOURNAL_RETRY_S = 1.0  # pause after a failed group: a repaired disk is noticed before a person looks
+JOURNAL_RIDE_ALONG_S = 0.25  # events that nobody waits for go out this late: one sync for a burst of them
+
+# --- places (supervisor/places.py, kg/slugs.py) ----------------------------------------------------------------------
+SLUG_MAX_CHARS = 64  # a folder name that still fits a status line
+SLUG_MAX_BYTES = 240  # file systems take 255 bytes for a name, and a letter can have four
+PLACE_NOTE_CHARS = 200  # how much of a folder's name a note repeats
+FIRST_COMMIT_S = 5.0  # for git to find the first commit; a hundred thousand commits take half a second
+GIT_FILE_MAX_CHARS = 64 * 1024  # of a .git file or a repository's config that is looked at; they have a few hundred
+
+# --- tokens (kg/tokens.py) -----------------------------------------------------------------------------------------
+COMPOSITE_MAX_CHARS = 200  # longest identifier or path that is a token as a whole; its parts are tokens at any length
+WORD_CACHED_MAX_CHARS = 64  # longer words are rare and are not stemmed, so the cache has a size in bytes too
+WORDS_CACHED = 65_536  # words kept folded and stemmed, about 12 MiB; the vocabulary of 10,000 nodes is about 40,000
+CHARS_CACHED = 16_384  # characters kept classed; a text in Chinese uses about 4,000
