@@ -128,3 +128,12 @@ COMPOSITE_MAX_CHARS = 200  # longest identifier or path that is a token as a who
 WORD_CACHED_MAX_CHARS = 64  # longer words are rare and are not stemmed, so the cache has a size in bytes too
 WORDS_CACHED = 65_536  # words kept folded and stemmed, about 12 MiB; the vocabulary of 10,000 nodes is about 40,000
 CHARS_CACHED = 16_384  # characters kept classed; a text in Chinese uses about 4,000
+COMPOUNDS_CACHED = 16_384  # identifiers and paths kept taken apart, about 10 MiB; a memory cites a few thousand files
+LOG_LOOK_BACK = 20_000  # events behind the last checkpoint that are read at start, so that kg_sync reaches back
+
+# --- checkpoints ---------------------------------------------------------------------------------------------------
+QUIET_SAVE_S = 2.0  # seconds without a change after which a part is written
+SAVE_INTERVAL_S = 30.0  # longest wait of a change for its file
+SAVE_TICK_S = 1.0  # how often kg looks what is due
+WATCH_TICK_S = 2.0  # how often kg looks whether a person changed a file
+ENCODE_SLICE = 200  # nodes or edges encoded between two turns of the loop, about 1 ms
