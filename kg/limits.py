@@ -137,3 +137,8 @@ SAVE_INTERVAL_S = 30.0  # longest wait of a change for its file
 SAVE_TICK_S = 1.0  # how often kg looks what is due
 WATCH_TICK_S = 2.0  # how often kg looks whether a person changed a file
 ENCODE_SLICE = 200  # nodes or edges encoded between two turns of the loop, about 1 ms
+
+# --- argument checks (kg/schema.py) --------------------------------------------------------------------------------
+FAULTS_NAMED_MAX = 40  # violations named one by one; no honest call has more, and a crafted one must not fill a context
+FIELD_QUOTE_CHARS = 60  # how much of an unknown field's name or value is repeated; enough to find the slip
+NUMBER_QUOTED_MAX = 10**18  # larger numbers are named, not printed: printing one of 10,000 digits fails
