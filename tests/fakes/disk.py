@@ -6,7 +6,8 @@ all later ones fail too, until `repair`.
 
 `power_loss(folder)` leaves in the folder what a merciless medium would: names as of the last sync of the folder,
 content as of the last good sync of each file, and zeros for bytes whose sync failed, even when a later sync was a
-success; only bytes that were cut off and written again count as new.
+success; only bytes that were cut off and written again count as new. With `arrived` it is the other mercilessness: what
+was written since the last good sync did arrive, and what was cut off after it did not go away.
 """
 
 import errno
@@ -24,6 +25,7 @@ class FlakyDisk:
         self._names: dict[Path, dict[str, int]] = {}
         self._content: dict[int, bytes] = {}
         self._lost: dict[int, list[tuple[int, int]]] = {}
+        self._uncut: dict[int, bytes] = {}
 
     @property
     def count(self) -> int:
@@ -54,16 +56,18 @@ class FlakyDisk:
             self._lost.setdefault(inode, []).append((len(self._content[inode]), size))
             raise self._error()
         self._real.fsync(fd)
-        content = bytearray(Path(f"/proc/self/fd/{fd}").read_bytes())
+        content = bytearray(_bytes_of(fd))
         for begin, end in self._lost.get(inode, ()):
             content[begin:end] = bytes(len(content[begin:end]))
         self._content[inode] = bytes(content)
+        self._uncut.pop(inode, None)
 
     def truncate(self, fd: int, size: int) -> None:
         self._step("truncate")
+        inode = os.fstat(fd).st_ino
+        self._uncut.setdefault(inode, _bytes_of(fd))
         self._real.truncate(fd, size)
         # What is written there later is new to the kernel; it is the old pages that are lost.
-        inode = os.fstat(fd).st_ino
         self._lost[inode] = [(begin, min(end, size)) for begin, end in self._lost.get(inode, ()) if begin < size]
 
     def close(self, fd: int) -> None:
@@ -95,12 +99,15 @@ class FlakyDisk:
     def stat(self, path: Path) -> os.stat_result:
         return self._real.stat(path)
 
-    def power_loss(self, folder: Path) -> None:
+    def power_loss(self, folder: Path, *, arrived: bool = False) -> None:
         self._learn(folder)
-        for name in _files(folder):
+        content = dict(self._content)
+        for name, inode in _files(folder).items():
+            if arrived:
+                content[inode] = self._uncut.get(inode, (folder / name).read_bytes())
             (folder / name).unlink()
         for name, inode in self._names[folder].items():
-            (folder / name).write_bytes(self._content[inode])
+            (folder / name).write_bytes(content[inode])
 
     def _open(self, kind: str, path: Path) -> int:
         self._learn(path.parent)
@@ -110,6 +117,7 @@ class FlakyDisk:
         inode = os.fstat(fd).st_ino
         if fresh:  # the file system may have given it the number of a file that is gone
             self._content[inode] = b""
+            self._uncut.pop(inode, None)
         if fresh or kind == "create":
             self._lost.pop(inode, None)
         return fd
@@ -135,6 +143,10 @@ class FlakyDisk:
     def _error(self, path: Path | None = None) -> OSError:
         # As the kernel does: what works on a descriptor knows no name.
         return OSError(self._code, os.strerror(self._code), *([] if path is None else [str(path)]))
+
+
+def _bytes_of(fd: int) -> bytes:
+    return Path(f"/proc/self/fd/{fd}").read_bytes()
 
 
 def _files(folder: Path) -> dict[str, int]:

@@ -553,6 +553,25 @@ def test_a_failed_sync_of_the_very_first_event_begins_its_file_anew(tmp_path):
     assert seqs(tmp_path) == [1, 2]
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_fault_in_the_committer_lets_nobody_wait_for_ever(tmp_path):
+    class BrokenDisk(RealDisk):
+        def write(self, fd, data):
+            raise ZeroDivisionError
+
+    async def scenario():
+        made = opened(tmp_path, BrokenDisk())
+        assert not await asyncio.wait_for(put(made, 1), 10)
+        await asyncio.to_thread(until, lambda: made._ended)
+        with pytest.raises(NotSaved):
+            await made.synced(1)
+        with pytest.raises(NotSaved):
+            made.append(2, line(2))
+        await made.close()
+
+    asyncio.run(scenario())
+
+
 async def run_of_writes(folder: Path, disk: FlakyDisk, *, events: int = 5) -> list[int]:
     """Start, write some events one by one over two segments, stop; returns what was acknowledged."""
     made = opened(folder, disk, segment_bytes=100)
@@ -582,8 +601,9 @@ def steps(tmp_path_factory) -> int:
 OPENING = 2  # operations of open_segment: its failure stops the start
 
 
+@pytest.mark.parametrize("arrived", [False, True])
 @pytest.mark.parametrize("code", CODES)
-def test_whichever_operation_fails_once_all_events_are_on_disk_after_the_stop(tmp_path, steps, code):
+def test_whichever_operation_fails_once_all_events_are_on_disk_after_the_stop(tmp_path, steps, code, arrived):
     """A12, I1, I4."""
     for step in range(OPENING + 1, steps + 1):
         folder = tmp_path / f"{step}"
@@ -591,11 +611,11 @@ def test_whichever_operation_fails_once_all_events_are_on_disk_after_the_stop(tm
         disk = FlakyDisk(fail_at=step, code=code, torn=step * 5 % 30)
         saved = asyncio.run(run_of_writes(folder, disk))
         assert len(saved) == 4, "one event fails, the others are saved"
-        disk.power_loss(folder)
+        disk.power_loss(folder, arrived=arrived)
         assert loaded(folder, saved) == [1, 2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("power_loss", [False, True])
+@pytest.mark.parametrize("power_loss", ["none", "lost", "arrived"])
 def test_whenever_the_disk_dies_every_acknowledged_event_comes_back(tmp_path, steps, power_loss):
     """A12, I1, I2."""
     for step in range(OPENING + 1, steps + 1):
@@ -603,8 +623,8 @@ def test_whenever_the_disk_dies_every_acknowledged_event_comes_back(tmp_path, st
         folder.mkdir()
         disk = FlakyDisk(fail_at=step, torn=step * 7 % 30, lasting=True)
         saved = asyncio.run(run_of_writes(folder, disk))
-        if power_loss:
-            disk.power_loss(folder)
+        if power_loss != "none":
+            disk.power_loss(folder, arrived=power_loss == "arrived")
         loaded(folder, saved)
         asyncio.run(run_on(folder))
 
@@ -617,7 +637,8 @@ async def run_on(folder: Path) -> None:
     assert seqs(folder) == list(range(1, first + 1))
 
 
-def test_two_failures_in_a_row_anywhere_lose_nothing(tmp_path, steps):
+@pytest.mark.parametrize("arrived", [False, True])
+def test_two_failures_in_a_row_anywhere_lose_nothing(tmp_path, steps, arrived):
     """A12: the second one hits the repair after the first."""
     for step in range(OPENING + 1, steps + 1):
         for distance in (1, 2, 3):
@@ -640,7 +661,7 @@ def test_two_failures_in_a_row_anywhere_lose_nothing(tmp_path, steps):
                 return saved
 
             saved = asyncio.run(scenario())
-            disk.power_loss(folder)
+            disk.power_loss(folder, arrived=arrived)
             got = loaded(folder, saved)
             assert len(saved) >= 2
             assert len(got) >= 4
