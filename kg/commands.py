@@ -23,11 +23,13 @@ class Place:
         root: absolute path of the project root, None when the folder means "no project" (home, /, the storage folder).
         first_commit: smallest id of the root commits of its git repository, None without one.
         note: one sentence for the caller when the folder could not be used as given, else None.
+        moved_slug: slug of the project that lay elsewhere before and whose graph this root takes over.
     """
 
     root: str | None
     first_commit: str | None = None
     note: str | None = None
+    moved_slug: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

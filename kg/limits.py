@@ -142,3 +142,42 @@ ENCODE_SLICE = 200  # nodes or edges encoded between two turns of the loop, abou
 FAULTS_NAMED_MAX = 40  # violations named one by one; no honest call has more, and a crafted one must not fill a context
 FIELD_QUOTE_CHARS = 60  # how much of an unknown field's name or value is repeated; enough to find the slip
 NUMBER_QUOTED_MAX = 10**18  # larger numbers are named, not printed: printing one of 10,000 digits fails
+
+# --- supervisor: locks, sockets, arbiter (supervisor/locks, listening, arbiter, webworker) --------------------------
+LOCK_POLL_S = 0.01  # between two tries for a lock; a hand-over shall cost milliseconds
+PORT_PATIENCE_S = 1.2  # a busy port is tried again so long: the owner of a killed supervisor looks for it every second
+PORT_POLL_S = 0.05  # between two tries for a busy port
+OWNER_TIMEOUT_S = 30  # an owner that has not given a sign for so long is killed; no step of its takes one second
+OWNER_TICK_S = 1.0  # between two signs of life of the owner, and between two looks for its parent
+DRAIN_S = 5.0  # running requests may take so long at a stop or reload
+DRAIN_POLL_S = 0.02  # between two looks for connections that have become idle
+FIRST_REQUEST_S = 0.25  # a new connection may take so long for its first byte before a stop takes it for idle
+WEBSOCKET_CLOSE_S = 0.5  # for a page's answer to our close frame; browsers give it at once
+STOP_S = 25.0  # from the first signal to the kill: 5 s of requests, 10 s of git, flush and checkpoint
+HURRY_S = 5.0  # from the second signal to the kill; a flush and a checkpoint
+KEEPALIVE_S = 75  # an idle connection is kept; shorter would race with a client's next request
+OWNER_STARTS = 5  # starts of the owner ...
+OWNER_STARTS_WINDOW_S = 10.0  # ... in this time; past it the next one waits for the next tick: no start loop
+LOG_VALUE_CHARS = 8_000  # of one log line; a deep traceback has about 5,000
+
+# --- supervisor: schedule and health (supervisor/schedule.py, supervisor/health.py) ----------------------------------
+PERIODS_MISSED = 3  # periods without a good run after which a task is a problem: one or two happen on a loaded machine
+SCHEDULE_STOP_S = 3.0  # running tasks may end on their own at a stop
+USS_CACHED_S = 30.0  # a walk over all mappings costs 1.5 ms, and private memory changes slowly
+PROCESS_START_TOLERANCE_S = 2.0  # the kernel's boot time moves when the clock is set; a pid is not reused so fast
+
+# --- worker pool (supervisor/pool.py, workers/main.py) ---------------------------------------------------------------
+WORKER_MEMORY_BYTES = 1024 * 1024 * 1024  # address space of a worker; a plan for 10,000 nodes needs about 150 MiB
+WORKER_NICE = 10  # a worker gives way to the owner and to the person's programs
+WORKER_CPU_SPARE_S = 5  # CPU seconds over a job's limit before the kernel ends a worker that nobody watches any more
+WORKER_BOOT_S = 30.0  # for a new worker's first word; it takes 0.2 s
+WORKER_BEAT_S = 1.0  # between two signs of life during a job
+WORKER_SILENT_S = 10.0  # without a sign of life a worker is stopped or stuck in native code
+WORKER_TERM_S = 0.5  # between TERM and KILL
+WORKER_PAUSE_FIRST_S = 0.05  # before a new start after a death; doubles
+WORKER_PAUSE_S = 30.0  # longest such pause
+JOB_KILLS = 2  # workers that one job may kill before it is set aside; one can be bad luck
+JOB_BLOCK_BYTES = 256 * 1024  # written at once to a worker: well under 1 ms of the loop
+JOB_HEADER_BYTES = 64 * 1024  # header of a message, at most; it has about 100 bytes
+JOB_BODY_BYTES = 512 * 1024 * 1024  # body of a message, at most; more cannot be held in a worker's memory
+JOB_ERROR_CHARS = 500  # of a job's error text

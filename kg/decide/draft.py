@@ -1,0 +1,128 @@
+"""A decision under construction: the events it proposes and the text it answers.
+
+`Draft` is what the handlers of one command share. It numbers events as the log will, since nothing can come between
+`decide` and `apply`; so a reply can name the seq of its own change.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from kg.apply import TABLE
+from kg.commands import Caller
+from kg.delivery import Effect, Text
+from kg.errors import refuse
+from kg.events import Event
+from kg.graph import Edge, Graph, Node
+from kg.names import clean_session_id
+from kg.sessions import Session
+from kg.text import one_line, shown
+from kg.world import World
+
+EDITABLE = ("gist", "notes", "touches")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer to one command.
+
+    Attributes:
+        events: to be applied and made durable, in order, before the reply leaves.
+        text: the reply; one part of it if it was cut.
+        effects: hold when that text has arrived.
+        session: whose delivery it is, None when there is none.
+        code: the refusal's code, None for a success.
+        part: number of the part in a long reply, from 0; None when the reply is whole.
+        notice: a line for the person at the screen (hooks).
+        logs: lines for the logs of storage.md section 13, as (log, record).
+        touched: graphs whose plan this may have changed.
+    """
+
+    events: tuple[Event, ...]
+    text: str
+    effects: tuple[Effect, ...] = ()
+    session: str | None = None
+    code: str | None = None
+    part: int | None = None
+    notice: str | None = None
+    logs: tuple[tuple[str, dict[str, Any]], ...] = ()
+
+
+@dataclass(slots=True)
+class Draft:
+    """Shared by the handlers of one command. `now` is an ISO time, `fresh` an unused session id."""
+
+    world: World
+    caller: Caller
+    now: str
+    fresh: str
+    session: Session | None = None
+    events: list[Event] = field(default_factory=list)
+    text: Text = field(default_factory=Text)
+    notice: str | None = None
+    part: int | None = None
+    logs: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    @property
+    def next_seq(self) -> int:
+        """The seq that the next emitted event gets."""
+        return self.world.seq + len(self.events) + 1
+
+    def emit(self, kind: str, **body: Any) -> int:  # noqa: ANN401 - JSON values, see kg.events
+        """Propose an event by this command's session and give its seq."""
+        session = self.session
+        by = session.writer if session else "kg"
+        project = session.project if session else None
+        if self.caller.request_key and kind != "session_active" and not self.events:
+            body["request"] = self.caller.request_key
+        event = Event(self.next_seq, self.now, kind, by, project, body)
+        self.events.append(event)
+        return event.seq
+
+    # --- looking things up -----------------------------------------------------------------------------------
+
+    def require_session(self, raw: str) -> Session:
+        """The live session with this id; it becomes the draft's."""
+        session_id = clean_session_id(raw)
+        session = self.world.sessions.get(session_id) if session_id else None
+        if session is None:
+            raise refuse("unknown-session", f"{shown(one_line(raw))[:40]!r} is no session of kg")
+        self.session = session
+        return session
+
+    def graph_of(self, session: Session, level: str) -> Graph:
+        """The graph that a level means, which must be readable."""
+        key = session.graph_key(level)
+        if key is None:
+            raise refuse("no-project", "this session has no project, so there is no project level")
+        return self.readable(key)
+
+    def readable(self, key: str) -> Graph:
+        """The graph with this key, unless its file could not be read."""
+        if key in self.world.unreadable:
+            raise refuse("unreadable-graph", f"the graph {key} cannot be read: {self.world.unreadable[key]}")
+        return self.world.graph(key)
+
+    def find(self, session: Session, node_id: str, level: str | None) -> tuple[Graph, Node] | None:
+        """A node by id: in the level's graph, or project first, then user."""
+        keys = (self.graph_of(session, level).key,) if level else session.search_order()
+        for key in keys:
+            graph = self.readable(key)
+            if (node := graph.nodes.get(node_id)) is not None:
+                return graph, node
+        return None
+
+    def find_edge(self, session: Session, key: tuple[str, str, str], level: str | None) -> tuple[Graph, Edge] | None:
+        """An edge by key, looked up like a node."""
+        keys = (self.graph_of(session, level).key,) if level else session.search_order()
+        for graph_key in keys:
+            graph = self.readable(graph_key)
+            if (edge := graph.edges.get(key)) is not None:
+                return graph, edge
+        return None
+
+    def say(self, line: str, *effects: Effect) -> None:
+        """One more line of the reply."""
+        self.text.add(line, *effects)
+
+
+__all__ = ["EDITABLE", "TABLE", "Decision", "Draft"]

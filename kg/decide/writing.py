@@ -1,0 +1,238 @@
+"""kg_put_node and kg_put_edge: creating, updating, and the guard that lets nobody overwrite what they have not seen.
+
+The guard compares integers only (spec/sessions.md section 4): what the stored node's content_seq is, and from which seq
+this session's view of it was rendered.
+"""
+
+from typing import Any
+
+from kg.apply import CONTENT
+from kg.clock import seconds_since
+from kg.commands import PutEdge, PutNode
+from kg.decide.draft import Draft
+from kg.decide.news import add_news
+from kg.documents import edge_document, node_document
+from kg.errors import refuse
+from kg.graph import Edge, Graph, Node
+from kg.healing import heal
+from kg.limits import (
+    CHURN_CHANGES,
+    CHURN_DAYS,
+    DAY_S,
+    GIST_CHARS,
+    ID_WORDS_NUDGE,
+    ID_WORDS_REFUSED,
+    VOTES_PER_SESSION,
+)
+from kg.names import clean_endpoint, clean_id, clean_rel, has_date, id_words, is_file
+from kg.render import edge_line, node_block
+from kg.sessions import Session
+from kg.text import clean_gist, clean_notes, clean_touches, shown
+
+
+def put_node(draft: Draft, command: PutNode) -> None:
+    """Create or update a node."""
+    session = draft.require_session(command.session_id)
+    graph = draft.graph_of(session, command.level)
+    healed = heal(command.gist, command.notes, command.touches)
+    node_id = clean_id(command.id)
+    sent: dict[str, Any] = {"gist": clean_gist(healed.gist)}
+    if not sent["gist"]:
+        raise refuse("bad-arguments", "gist is empty: a gist is one claim in one line")
+    if healed.notes is not None:
+        sent["notes"] = clean_notes(healed.notes)
+    if healed.touches is not None:
+        sent["touches"] = clean_touches(healed.touches)
+    old = graph.nodes.get(node_id)
+    if old is None:
+        _create(draft, graph, node_id, sent)
+    else:
+        _update(draft, session, graph, old, sent)
+    _nudge(draft, node_id, sent["gist"], new=old is None)
+    if healed.recovered:
+        draft.say(f"Note: the gist held a whole tool call; recovered from it: {', '.join(healed.recovered)}.")
+    add_news(draft, session)
+
+
+def _create(draft: Draft, graph: Graph, node_id: str, sent: dict[str, Any]) -> None:
+    check_new_id(node_id, marker="NOT WRITTEN")
+    if graph.upper is not None and node_id in graph.upper.nodes and node_id in graph.ends:
+        raise refuse(
+            "edge-captured",
+            f"{node_id} is a user node that this project's edges point at; a project node would take them",
+            marker="NOT WRITTEN",
+        )
+    seq = draft.emit(
+        "node_put", graph=graph.key, id=node_id, was=None, view="read",
+        set={"created": draft.now, "used": draft.now, **_json(sent)},
+    )  # fmt: skip
+    draft.say(f"Saved: {graph.level}/{node_id} (new) seq {seq}")
+
+
+def check_new_id(node_id: str, *, marker: Any) -> None:  # noqa: ANN401 - a Marker
+    """Refuse an id that makes a sentence; the gist makes the claim."""
+    words = len(id_words(node_id))
+    if words >= ID_WORDS_REFUSED:
+        raise refuse("long-id", f"{node_id} has {words} words", marker=marker)
+
+
+def _update(draft: Draft, session: Session, graph: Graph, old: Node, sent: dict[str, Any]) -> None:
+    changed = {name: value for name, value in sent.items() if value != getattr(old, name)}
+    if changed:
+        _guard(draft, session, graph, old, changed)
+    fields: dict[str, Any] = _json(changed)
+    if old.tier != "active":
+        fields |= {"tier": "active", "orphaned": None}
+    if not session.maintenance:
+        fields["used"] = draft.now
+    elif changed:
+        fields["author"] = old.writer
+    view = session.view((graph.key, old.id))
+    whole = all(getattr(old, name) == () or name in sent for name in ("notes", "touches"))
+    current = view.read_seq is not None and view.read_seq >= old.content_seq
+    body: dict[str, Any] = {"graph": graph.key, "id": old.id, "set": fields, "was": _was(old, fields)}
+    if changed:
+        body["view"] = "read" if whole or current else "seen"
+    credit = _note_credit(session, graph, old, changed)
+    if credit:
+        body["credit"] = {**credit, "at": draft.now}
+    seq = draft.emit("node_put", **body)
+    where = f"{graph.level}/{old.id}"
+    if not changed:
+        draft.say(f"Unchanged: {where} already says exactly this (seq {old.content_seq})")
+        return
+    draft.say(f"Saved: {where} (updated: {', '.join(sorted(changed))}) seq {seq}")
+    if "gist" in changed and view.seen_seq is None and not _own(session, old):
+        draft.say(f"Note: you had not seen this node; it said (kept in the log, undo seq {seq}):")
+        draft.say(f"  gist: {shown(old.gist)}")
+    if credit:
+        draft.say(f"Credit: your note on {where} counts as useful to its author's lesson.")
+
+
+def _guard(draft: Draft, session: Session, graph: Graph, old: Node, changed: dict[str, Any]) -> None:
+    """Refuse a write over content that its writer was not shown."""
+    if old.locked:
+        raise refuse("locked", f"{graph.level}/{old.id} is locked by a person", marker="NOT WRITTEN")
+    view = session.view((graph.key, old.id))
+    if not _own(session, old) and view.seen_seq is not None and view.seen_seq < old.content_seq:
+        raise refuse(
+            "stale-view",
+            f"{graph.level}/{old.id} was changed at seq {old.content_seq}; you saw seq {view.seen_seq}",
+            shown=(graph, old),
+        )
+    replaced = [name for name in ("notes", "touches") if name in changed and getattr(old, name)]
+    if replaced and (view.read_seq is None or view.read_seq < old.content_seq):
+        raise refuse(
+            "partial-view",
+            f"your {' and '.join(replaced)} would replace stored ones of {graph.level}/{old.id}, seq {old.content_seq}, "
+            "that you have not read",
+            shown=(graph, old),
+        )
+    if session.maintenance and churns(old, draft.now):
+        raise refuse("churning", f"{graph.level}/{old.id} changed its gist {len(old.gist_changes)} times lately")
+
+
+def _own(session: Session, node: Node) -> bool:
+    return node.by in {session.id, f"maint:{session.id}"}
+
+
+def churns(node: Node, now: str) -> bool:
+    """Whether a node's gist changed too often lately for maintenance to rewrite it."""
+    lately = [at for at in node.gist_changes if seconds_since(at, now) < CHURN_DAYS * DAY_S]
+    return len(lately) > CHURN_CHANGES
+
+
+def _note_credit(session: Session, graph: Graph, old: Node, changed: dict[str, Any]) -> dict[str, Any] | None:
+    """Adding to another session's lesson says that it helped; once per node, and it is one of the session's votes."""
+    key = (graph.key, old.id)
+    grew = len(changed.get("notes", ())) > len(old.notes)
+    foreign = old.writer.removeprefix("maint:") != session.id
+    if not grew or not foreign or session.maintenance or key in session.votes or votes_left(session) <= 0:
+        return None
+    return {"graph": graph.key, "id": old.id, "session": session.id, "via": "note"}
+
+
+def votes_left(session: Session) -> int:
+    """How many votes a working session still has."""
+    return VOTES_PER_SESSION - sum(session.votes.values())
+
+
+def _nudge(draft: Draft, node_id: str, gist: str, *, new: bool) -> None:
+    if len(gist) > GIST_CHARS:
+        draft.say(
+            f"Note: the gist has {len(gist)} characters; keep the claim within {GIST_CHARS} and move the rest to notes."
+        )
+    if new and len(id_words(node_id)) >= ID_WORDS_NUDGE:
+        draft.say("Note: this id has 6 words; 3-5 that name the subject are found more easily.")
+    if new and has_date(node_id):
+        draft.say("Note: the id holds a date; an id names the subject, kg keeps the time by itself.")
+
+
+def _json(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
+
+
+def _was(old: Node, fields: dict[str, Any]) -> dict[str, Any]:
+    """What an update replaces, so that history and undo need nothing else."""
+    return _json({name: getattr(old, name) for name in fields})
+
+
+# --- edges -------------------------------------------------------------------------------------------------------
+
+
+def put_edge(draft: Draft, command: PutEdge) -> None:
+    """Create or update an edge."""
+    session = draft.require_session(command.session_id)
+    graph = draft.graph_of(session, command.level)
+    source, target = clean_endpoint(command.source), clean_endpoint(command.target)
+    rel = clean_rel(command.rel)
+    key = (source, rel, target)
+    old = graph.edges.get(key)
+    notes = clean_notes(command.notes) if command.notes is not None else None
+    if old is not None and (notes is None or notes == old.notes):
+        draft.emit("session_active", session=session.id)
+        draft.say(f"Saved: {_where(graph, old)} (unchanged) seq {old.seq}")
+        return
+    if old is not None and old.notes:
+        _guard_edge(session, graph, old)
+    edge = Edge(source, rel, target, notes or ())
+    body: dict[str, Any] = {"graph": graph.key, "edge": edge_document(edge), "was": old and edge_document(old)}
+    if (credit := _recurrence(draft, graph, edge)) is not None and old is None:
+        body["credit"] = credit
+    seq = draft.emit("edge_put", **body)
+    draft.say(f"Saved: {_where(graph, edge)} ({'updated' if old else 'new'}) seq {seq}")
+    for end in (source, target):
+        if not graph.is_anything(end):
+            draft.say(f"Note: {end} names no node yet; the edge shows once kg_put_node creates it.")
+    if "credit" in body:
+        draft.say(f"Credit: {target} happened again, which counts as useful.")
+
+
+def _where(graph: Graph, edge: Edge) -> str:
+    return f"{graph.level} edge {shown(edge.source)} --{edge.rel}--> {shown(edge.target)}"
+
+
+def _guard_edge(session: Session, graph: Graph, old: Edge) -> None:
+    seen = max(
+        session.edge_views.get((graph.key, old.key), 0),
+        *(session.view((graph.key, end)).read_seq or 0 for end in (old.source, old.target)),
+    )
+    if seen < old.seq:
+        raise refuse("unseen-edge", f"{_where(graph, old)} has notes that you have not seen", shown=(graph, old))
+
+
+def _recurrence(draft: Draft, graph: Graph, edge: Edge) -> dict[str, Any] | None:
+    """A case joined to an older lesson by instance-of says that the lesson matters (spec/tools.md section 13)."""
+    case = graph.nodes.get(edge.source)
+    if edge.rel != "instance-of" or case is None or is_file(edge.target):
+        return None
+    found = draft.world.resolve(graph.key, edge.target)
+    if found is None:
+        return None
+    lesson = draft.world.graph(found[0]).nodes[found[1]]
+    if case.created_seq <= lesson.created_seq or case.created_seq in lesson.recurrences:
+        return None
+    return {"graph": found[0], "id": found[1], "case_seq": case.created_seq, "at": case.created}
+
+
+__all__ = ["CONTENT", "check_new_id", "churns", "edge_line", "node_block", "node_document", "put_edge", "put_node"]

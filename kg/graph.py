@@ -1,0 +1,254 @@
+"""One graph: nodes, edges, and the size of its visible body, kept up to date with every change.
+
+`Node` and `Edge` are frozen values, so a snapshot is a shallow copy. `Graph` is the mutable table that `apply` changes
+and nobody else. It keeps four things beside the values:
+
+- `ends`: for each endpoint text, the edges that name it, so that renames, deletes and citations cost O(degree);
+- `charges`: what each shown edge costs, and `size`, the characters of the level's body (spec/rendering.md section 1).
+  Both come from `kg.lines`, the one place that makes a line, so the size is the rendering and not an estimate;
+- `index` and `unindexed`: the words of the nodes, and which nodes changed since (see `kg.search`);
+- `changes`: the last content changes, oldest first, which kg_sync and news read (a cache of the log).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from kg import lines
+from kg.index import TokenIndex
+from kg.limits import CHANGES_KEPT
+from kg.names import is_file
+
+Tier = Literal["active", "archived", "orphaned"]
+TIERS: tuple[Tier, ...] = ("active", "archived", "orphaned")
+EdgeKey = tuple[str, str, str]
+EMPTY: Mapping[str, object] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One lesson. Times are ISO 8601 UTC strings; seqs order things (spec/storage.md section 2)."""
+
+    id: str
+    gist: str
+    notes: tuple[str, ...] = ()
+    touches: tuple[str, ...] = ()
+    tier: Tier = "active"
+    created: str = ""
+    created_seq: int = 0
+    content_seq: int = 0
+    by: str = ""
+    author: str | None = None
+    used: str | None = None
+    read: str | None = None
+    useful: tuple[str, ...] = ()
+    credited: tuple[str, ...] = ()
+    recurrences: tuple[int, ...] = ()
+    gist_changes: tuple[str, ...] = ()
+    orphaned: str | None = None
+    locked: bool = False
+    extra: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def writer(self) -> str:
+        """Who counts as its author: a maintenance write does not take authorship."""
+        return self.author or self.by
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A named arrow; `source` and `target` are ids or files as written."""
+
+    source: str
+    rel: str
+    target: str
+    notes: tuple[str, ...] = ()
+    seq: int = 0
+    by: str = ""
+    extra: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def key(self) -> EdgeKey:
+        """What makes it one edge of its graph."""
+        return (self.source, self.rel, self.target)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A content change as news and kg_sync tell it; `kind` is put, deleted, renamed, edge_put or edge_deleted."""
+
+    seq: int
+    ts: str
+    by: str
+    project: str | None
+    kind: str
+    id: str
+    other: EdgeKey | str | None = None
+    new: bool = False
+
+
+class Graph:
+    """The nodes and edges of one level."""
+
+    __slots__ = (
+        "_lines", "changes", "changes_from", "charges", "counts", "edges", "ends", "extra", "index", "key",
+        "last_put", "nodes", "progress", "root", "seq", "unindexed", "upper",
+    )  # fmt: skip
+
+    def __init__(self, key: str, *, root: str | None = None, upper: "Graph | None" = None) -> None:
+        self.key = key
+        self.root = root
+        self.upper = upper
+        self.seq = 0
+        self.nodes: dict[str, Node] = {}
+        self.edges: dict[EdgeKey, Edge] = {}
+        self.ends: dict[str, dict[EdgeKey, None]] = {}
+        self.charges: dict[EdgeKey, int] = {}
+        self.counts: dict[Tier, int] = dict.fromkeys(TIERS, 0)
+        self.progress: dict[str, Mapping[str, object]] = {}
+        self.extra: Mapping[str, object] = EMPTY
+        self.changes: list[Change] = []
+        self.changes_from = 0
+        self.last_put: dict[str, Change] = {}
+        self.index = TokenIndex()
+        self.unindexed: set[str] = set()
+        self._lines = 0
+
+    @property
+    def level(self) -> str:
+        """user, project or maintain."""
+        return "project" if self.key.startswith("projects/") else self.key
+
+    @property
+    def slug(self) -> str | None:
+        """Name of the project, None for user and maintain."""
+        return self.key.removeprefix("projects/") if self.level == "project" else None
+
+    @property
+    def size(self) -> int:
+        """Characters of the body when every active gist is shown (spec/rendering.md section 2)."""
+        headers = lines.charge(lines.ACTIVE_HEADER) if self.counts["active"] else 0
+        if self.counts["archived"]:
+            headers += lines.charge(lines.ARCHIVED_HEADER)
+        return self._lines + headers
+
+    # --- nodes -----------------------------------------------------------------------------------------------
+
+    def put_node(self, node: Node) -> None:
+        """Store a node under its id, new or in place of what was there."""
+        old = self.nodes.get(node.id)
+        self.nodes[node.id] = node
+        self.unindexed.add(node.id)
+        self._lines += _line_charge(node) - (_line_charge(old) if old else 0)
+        if old is None or old.tier != node.tier:
+            if old is not None:
+                self.counts[old.tier] -= 1
+            self.counts[node.tier] += 1
+            self.recharge(node.id)
+
+    def change_node(self, node_id: str, **fields: object) -> None:
+        """Replace single fields of a node that exists."""
+        self.put_node(replace(self.nodes[node_id], **fields))  # type: ignore[arg-type]
+
+    def remove_node(self, node_id: str) -> Node:
+        """Take a node out; its edges stay."""
+        node = self.nodes.pop(node_id)
+        self.unindexed.add(node_id)
+        self._lines -= _line_charge(node)
+        self.counts[node.tier] -= 1
+        self.recharge(node_id)
+        return node
+
+    # --- edges -----------------------------------------------------------------------------------------------
+
+    def put_edge(self, edge: Edge) -> None:
+        """Store an edge under its key."""
+        key = edge.key
+        self.edges[key] = edge
+        for end in (edge.source, edge.target):
+            self.ends.setdefault(end, {})[key] = None
+        self._recharge_edge(key)
+
+    def remove_edge(self, key: EdgeKey) -> Edge:
+        """Take an edge out."""
+        edge = self.edges.pop(key)
+        for end in {edge.source, edge.target}:
+            held = self.ends[end]
+            del held[key]
+            if not held:
+                del self.ends[end]
+        self._lines -= self.charges.pop(key, 0)
+        return edge
+
+    def edges_of(self, end: str) -> Iterator[Edge]:
+        """Every edge that names this endpoint."""
+        return (self.edges[key] for key in self.ends.get(end, ()))
+
+    def cited_under(self, edge: Edge) -> str | None:
+        """Id of the node whose paragraph cites this edge, None when it is not shown.
+
+        An edge is shown when an end is an active node of this graph and no end is orphaned or missing; it stands
+        under its source if that one is active (spec/rendering.md section 2).
+        """
+        states = [self._state(end) for end in (edge.source, edge.target)]
+        if "orphaned" in states or "missing" in states or "active" not in states:
+            return None
+        return edge.source if states[0] == "active" else edge.target
+
+    def is_anything(self, end: str) -> bool:
+        """Whether an endpoint resolves: a file, a node of this graph or of the graph above."""
+        return self._state(end) != "missing"
+
+    def recharge(self, end: str) -> None:
+        """Count the citations of an endpoint anew, after its node came, went or moved."""
+        for key in self.ends.get(end, ()):
+            self._recharge_edge(key)
+
+    # --- news ------------------------------------------------------------------------------------------------
+
+    def record(self, change: Change) -> None:
+        """Remember a content change for kg_sync and news."""
+        self.changes.append(change)
+        if change.kind == "put":
+            self.last_put[change.id] = change
+        if len(self.changes) > 2 * CHANGES_KEPT:
+            self.changes_from = self.changes[-CHANGES_KEPT - 1].seq
+            del self.changes[:-CHANGES_KEPT]
+
+    # --- inside ----------------------------------------------------------------------------------------------
+
+    def _state(self, end: str) -> str:
+        node = self.nodes.get(end)
+        if node is not None:
+            return node.tier
+        if is_file(end) or (self.upper is not None and end in self.upper.nodes):
+            return "outside"
+        return "missing"
+
+    def _recharge_edge(self, key: EdgeKey) -> None:
+        edge = self.edges[key]
+        under = self.cited_under(edge)
+        charge = lines.charge(lines.citation(edge, outgoing=under == edge.source)) if under is not None else 0
+        self._lines += charge - self.charges.get(key, 0)
+        if charge:
+            self.charges[key] = charge
+        else:
+            self.charges.pop(key, None)
+
+
+def _line_charge(node: Node) -> int:
+    if node.tier == "active":
+        return lines.charge(lines.node_line(node))
+    return lines.charge(lines.anchor(node.id)) if node.tier == "archived" else 0
+
+
+def graph_of(
+    key: str, nodes: Iterable[Node], edges: Iterable[Edge], *, root: str | None = None, upper: Graph | None = None
+) -> Graph:
+    """Build a graph from values."""
+    graph = Graph(key, root=root, upper=upper)
+    for node in nodes:
+        graph.put_node(node)
+    for edge in edges:
+        graph.put_edge(edge)
+    return graph
