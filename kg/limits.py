@@ -181,3 +181,8 @@ JOB_BLOCK_BYTES = 256 * 1024  # written at once to a worker: well under 1 ms of 
 JOB_HEADER_BYTES = 64 * 1024  # header of a message, at most; it has about 100 bytes
 JOB_BODY_BYTES = 512 * 1024 * 1024  # body of a message, at most; more cannot be held in a worker's memory
 JOB_ERROR_CHARS = 500  # of a job's error text
+
+# --- settings ------------------------------------------------------------------------------------------------------
+PORT = 7421  # TCP port on the loopback unless KG_PORT says otherwise
+HISTORY_DAYS = 30.0  # days that the log is kept behind the last checkpoint
+HISTORY_MIB = 64.0  # size of the kept log, whichever ends first
