@@ -1,11 +1,12 @@
 """One graph: nodes, edges, and the size of its visible body, kept up to date with every change.
 
 `Node` and `Edge` are frozen values, so a snapshot is a shallow copy. `Graph` is the mutable table that `apply` changes
-and nobody else. It keeps four things beside the values:
+and nobody else. It keeps five things beside the values:
 
 - `ends`: for each endpoint text, the edges that name it, so that renames, deletes and citations cost O(degree);
 - `charges`: what each shown edge costs, and `size`, the characters of the level's body (spec/rendering.md section 1).
   Both come from `kg.lines`, the one place that makes a line, so the size is the rendering and not an estimate;
+- `scores`: what the last plan found each scored node to be worth, for the order in which things are left out;
 - `index` and `unindexed`: the words of the nodes, and which nodes changed since (see `kg.search`);
 - `changes`: the last content changes, oldest first, which kg_sync and news read (a cache of the log).
 """
@@ -92,7 +93,7 @@ class Graph:
 
     __slots__ = (
         "_lines", "changes", "changes_from", "charges", "counts", "edges", "ends", "extra", "index", "key",
-        "last_put", "nodes", "progress", "root", "seq", "unindexed", "upper",
+        "last_put", "nodes", "progress", "root", "scores", "seq", "unindexed", "upper",
     )  # fmt: skip
 
     def __init__(self, key: str, *, root: str | None = None, upper: "Graph | None" = None) -> None:
@@ -110,6 +111,7 @@ class Graph:
         self.changes: list[Change] = []
         self.changes_from = 0
         self.last_put: dict[str, Change] = {}
+        self.scores: Mapping[str, float] = {}
         self.index = TokenIndex()
         self.unindexed: set[str] = set()
         self._lines = 0

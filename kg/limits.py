@@ -186,3 +186,6 @@ JOB_ERROR_CHARS = 500  # of a job's error text
 PORT = 7421  # TCP port on the loopback unless KG_PORT says otherwise
 HISTORY_DAYS = 30.0  # days that the log is kept behind the last checkpoint
 HISTORY_MIB = 64.0  # size of the kept log, whichever ends first
+
+# --- what the agent sees -------------------------------------------------------------------------------------------
+FULL_READ_CHARS = 50_000  # of a full read: a target, since an active gist is never dropped from it
