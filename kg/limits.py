@@ -42,7 +42,8 @@ RESEND_PAUSE_S = 1.0  # longest pause between resends
 RESEND_LOST_COUNT = 4  # answers lost in a row before a request is blamed: it may be what ends the service
 ANSWER_LIMIT_S = 60.0  # for one answer of a connected service; the shortest tool limit of the known clients
 DISCOVER_LIMIT_S = 1.0  # clients wait 3 s for the answer to their probe, and silence costs every start of theirs
-CALLS_IN_FLIGHT = 64  # requests at once in one shim; past it stdin waits
+CALLS_IN_FLIGHT = 64  # requests at once in one shim, so that one client cannot take all connections of the service
+CALLS_WAITING = 1024  # requests in one shim, sent or not; past it stdin waits, and with it a cancel
 LINE_LIMIT_BYTES = 8 * 1024 * 1024  # one message on stdin; twice the largest body that the service takes
 OUTBOX_LIMIT_BYTES = 16 * 1024 * 1024  # replies that a client has not read yet; past it stdin waits
 READ_BYTES = 64 * 1024  # one read; the size of a pipe
@@ -189,3 +190,10 @@ HISTORY_MIB = 64.0  # size of the kept log, whichever ends first
 
 # --- what the agent sees -------------------------------------------------------------------------------------------
 FULL_READ_CHARS = 50_000  # of a full read: a target, since an active gist is never dropped from it
+
+# --- the owner -----------------------------------------------------------------------------------------------------
+OWNER_LOCK_WAIT_S = 60.0  # longest wait for the owner before to drain and leave
+COMPACTION_TICK_S = 30.0  # how often graphs that changed are planned again
+COMPACTION_PAUSE_S = 0.5  # shortest time between two plans of one graph
+EXPIRE_TICK_S = 600.0  # how often silent sessions are ended
+KEEP_TICK_S = 3_600.0  # how often journal segments that nothing needs are dropped
