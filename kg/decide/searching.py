@@ -11,7 +11,7 @@ from kg.render import add_note
 from kg.search import Hit, matches
 from kg.sessions import Session
 from kg.text import one_line, shown
-from kg.tokens import tokens, unique
+from kg.tokens import tokens
 
 
 def search(draft: Draft, command: Search) -> None:
@@ -22,7 +22,7 @@ def search(draft: Draft, command: Search) -> None:
     graphs = _graphs(draft, session, command)
     query = shown(one_line(command.query))[:QUERY_SHOWN_CHARS]
     wanted = tokens(command.query)
-    hits = _hits(graphs, command.query, unique(wanted, SEARCH_TOKENS))
+    hits = _hits(graphs, command.query, list(dict.fromkeys(wanted))[:SEARCH_TOKENS])
     if not hits:
         draft.say(f"Nothing found for “{query}”." if wanted else "Nothing to search for: the query has no word.")
     else:

@@ -11,7 +11,7 @@ from kg.render import preload
 from kg.search import Hit, matches
 from kg.sessions import Session
 from kg.text import shown
-from kg.tokens import is_stop_word, tokens, unique
+from kg.tokens import is_stop_word, tokens
 
 FRESH_SOURCES = frozenset({"startup", "clear"})  # the context is new; every other source inherits one
 
@@ -67,10 +67,11 @@ def prompt_submitted(draft: Draft, command: PromptSubmitted) -> None:
         draft.logs.append(("recall", {**record, "reason": "full_read_nudge"}))
         draft.say(REMIND.format(sid=session.id))
         return
-    asked = [token for token in tokens(command.prompt[:RECALL_PROMPT_CHARS]) if not is_stop_word(token)]
+    words = (token for token in tokens(command.prompt[:RECALL_PROMPT_CHARS]) if not is_stop_word(token))
+    asked = list(dict.fromkeys(words))[:RECALL_TOKENS]
     hits = [
         hit for key in session.search_order() if key not in draft.world.unreadable
-        for hit in matches(draft.world.graph(key), unique(asked, RECALL_TOKENS), most=RECALL_HITS)
+        for hit in matches(draft.world.graph(key), asked, most=RECALL_HITS)
         if hit.title or hit.matched > 1
     ]  # fmt: skip
     _recall(draft, session, hits, record)
