@@ -92,7 +92,7 @@ class Graph:
     """The nodes and edges of one level."""
 
     __slots__ = (
-        "_lines", "changes", "changes_from", "charges", "counts", "edges", "ends", "extra", "index", "key",
+        "_before_run", "_lines", "changes", "changes_from", "charges", "counts", "edges", "ends", "extra", "index", "key",
         "last_put", "nodes", "progress", "root", "scores", "seq", "unindexed", "upper",
     )  # fmt: skip
 
@@ -115,6 +115,7 @@ class Graph:
         self.index = TokenIndex()
         self.unindexed: set[str] = set()
         self._lines = 0
+        self._before_run = 0  # seq of the last change before the newest writer's run of changes
 
     @property
     def level(self) -> str:
@@ -210,12 +211,23 @@ class Graph:
 
     def record(self, change: Change) -> None:
         """Remember a content change for kg_sync and news."""
+        if self.changes and self.changes[-1].by != change.by:
+            self._before_run = self.changes[-1].seq
         self.changes.append(change)
         if change.kind == "put":
             self.last_put[change.id] = change
         if len(self.changes) > 2 * CHANGES_KEPT:
             self.changes_from = self.changes[-CHANGES_KEPT - 1].seq
             del self.changes[:-CHANGES_KEPT]
+
+    def foreign_seq(self, writer: str) -> int:
+        """Seq of the newest change by anybody but this writer, or later: 0 when there is none.
+
+        A writer that is alone with a graph is told so without a look at its own changes.
+        """
+        if not self.changes:
+            return 0
+        return self._before_run if self.changes[-1].by == writer else self.changes[-1].seq
 
     # --- inside ----------------------------------------------------------------------------------------------
 

@@ -37,6 +37,8 @@ def _newsworthy(draft: Draft, session: Session, mark: int) -> Iterator[tuple[Gra
         if key in draft.world.unreadable:
             continue
         graph = draft.world.graph(key)
+        if graph.foreign_seq(session.writer) <= mark:
+            continue
         told: set[str] = set()
         for change in _since(graph, mark, NEWS_LOOK_BACK):
             if change.id not in told and _is_news(session, graph, change):
