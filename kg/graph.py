@@ -92,8 +92,8 @@ class Graph:
     """The nodes and edges of one level."""
 
     __slots__ = (
-        "_before_run", "_lines", "changes", "changes_from", "charges", "counts", "edges", "ends", "extra", "index", "key",
-        "last_put", "nodes", "progress", "root", "scores", "seq", "unindexed", "upper",
+        "_before_run", "_lines", "changes", "changes_from", "charges", "counts", "edges", "ends", "extra", "index",
+        "key", "last_put", "nodes", "progress", "root", "scores", "seq", "unindexed", "upper",
     )  # fmt: skip
 
     def __init__(self, key: str, *, root: str | None = None, upper: "Graph | None" = None) -> None:
