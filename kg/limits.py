@@ -197,3 +197,13 @@ COMPACTION_TICK_S = 30.0  # how often graphs that changed are planned again
 COMPACTION_PAUSE_S = 0.5  # shortest time between two plans of one graph
 EXPIRE_TICK_S = 600.0  # how often silent sessions are ended
 KEEP_TICK_S = 3_600.0  # how often journal segments that nothing needs are dropped
+STOP_WAIT_S = 25.0  # how long `kg stop` waits: draining, the last checkpoint, and a slow disk
+HEALTH_WAIT_S = 5.0  # how long `kg status` waits for an answer
+
+# --- clients, in the unit of each (their own limits: spec/clients.md) ----------------------------------------------
+UNITS_PRELOAD = 9_500  # UTF-16 units of a hook text for Claude Code, which cuts past 10,000
+UNITS_PART = 45_000  # UTF-16 units of a tool reply's part; Claude Code files what is past 50,000
+BYTES_PRELOAD = 9_000  # UTF-8 bytes of a hook text for Codex, which cuts past 10,000
+BYTES_PRELOAD_ANTIGRAVITY = 10_000  # UTF-8 bytes of a hook text for Antigravity
+CODEX_PART_BYTES = 36_000  # UTF-8 bytes of a part for Codex; code mode cuts past 40,000 after JSON escapes
+INLINE_PART_BYTES = 3_500  # UTF-8 bytes of a reply for Antigravity, which shows nothing past 4,096
