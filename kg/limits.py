@@ -207,3 +207,24 @@ BYTES_PRELOAD = 9_000  # UTF-8 bytes of a hook text for Codex, which cuts past 1
 BYTES_PRELOAD_ANTIGRAVITY = 10_000  # UTF-8 bytes of a hook text for Antigravity
 CODEX_PART_BYTES = 36_000  # UTF-8 bytes of a part for Codex; code mode cuts past 40,000 after JSON escapes
 INLINE_PART_BYTES = 3_500  # UTF-8 bytes of a reply for Antigravity, which shows nothing past 4,096
+
+# --- tools ---------------------------------------------------------------------------------------------------------
+READ_IDS_MOST = 200  # nodes of one kg_read; more is a full read
+USEFUL_IDS_MOST = 50  # ids of one kg_useful; a session has ten votes
+
+# --- the web floor -------------------------------------------------------------------------------------------------
+BODY_BYTES = 4 * 1_024 * 1_024  # of a request's body
+BODY_WAIT_S = 10.0  # until a body must have arrived
+REQUESTS_UNDER_WAY = 256  # requests answered at once; past it 429
+IDENTITY_CHARS = 256  # of a client's name for its conversation
+TOOLS_TTL_MS = 300_000  # how long a client may keep the list of tools; it changes with a release only
+
+# --- hooks (hooks/main.py; hooks/kg-hook repeats the first three) ---------------------------------------------------
+HOOK_LIMIT_S = 0.85  # of the 0.9 s that a person waits for a hook at most; the rest starts the processes
+HOOK_SESSION_START_LIMIT_S = 3.9  # of 4 s: it may have to start the service; the clients' limit is 5 s
+HOOK_START_WAIT_S = 3.5  # of them for a start; the rest brings the preload
+HOOK_ANSWER_SPARE_S = 0.05  # the service is told less than the hook waits, so that its answer still arrives
+HOOK_START_AGAIN_S = 60.0  # between two starts behind other events
+HOOK_INSTALL_HINT_S = 86_400.0  # between two hints how to install kg: once a day, not at each conversation
+HOOK_STDIN_BYTES = 4 * 1024 * 1024  # the service takes no larger body
+ACKS_MOST = 1_000  # deliveries acknowledged by one request; a shim has a handful under way

@@ -1,0 +1,93 @@
+"""Who may ask: the checks that every request passes before anything of it is read.
+
+On the Unix socket the file's permissions are the check. On TCP a request must name this host and port, come from no
+foreign page, and present the token; GET /health without it answers the status and nothing else. Nothing of a request
+that is refused is read or changed.
+"""
+
+import asyncio
+import hmac
+from collections.abc import Callable
+
+import falcon
+import falcon.asgi
+
+from kg.limits import BODY_BYTES, BODY_WAIT_S, REQUESTS_UNDER_WAY
+from web.exchange import is_local
+from web.problems import too_large, too_slow
+
+HOSTS = ("localhost", "127.0.0.1", "[::1]")
+WRITING = frozenset({"POST", "PUT", "PATCH"})
+FOREIGN_FETCHES = frozenset({"cross-site", "same-site"})
+
+
+class Guard:
+    """Middleware. `token` is what TCP clients present; `port` gives the TCP port once it is known."""
+
+    def __init__(self, *, token: str, port: Callable[[], int | None]) -> None:
+        self._token = f"Bearer {token}".encode()
+        self._port = port
+        self._under_way = 0
+
+    async def process_request(self, request: falcon.asgi.Request, _response: falcon.asgi.Response) -> None:
+        """Refuse what may not ask, or comes in a form that kg does not take."""
+        self._under_way += 1
+        request.context.counted = True
+        if self._under_way > REQUESTS_UNDER_WAY:
+            raise falcon.HTTPTooManyRequests(description="Too many requests at once; try again.", retry_after=1)
+        local = is_local(request)
+        request.context.trusted = local
+        if not local:
+            self._check_origin(request)
+            self._check_token(request)
+        if request.method in WRITING:
+            self._check_form(request)
+
+    async def process_response(
+        self,
+        request: falcon.asgi.Request,
+        _response: falcon.asgi.Response,
+        _resource: object,
+        _succeeded: bool,  # noqa: FBT001
+    ) -> None:
+        """Count the request out."""
+        if getattr(request.context, "counted", False):
+            self._under_way -= 1
+
+    def _check_origin(self, request: falcon.asgi.Request) -> None:
+        port = self._port()
+        names = {f"{host}:{port}" for host in HOSTS}
+        if (request.get_header("Host") or "").lower() not in names:
+            raise falcon.HTTPError(
+                "421 Misdirected Request", description="This is kg on the loopback; ask it by that name."
+            )
+        origin = request.get_header("Origin")
+        if origin is not None and origin.lower() not in {f"http://{name}" for name in names}:
+            raise falcon.HTTPForbidden(description="Pages of other origins may not talk to kg.")
+        if (request.get_header("Sec-Fetch-Site") or "").lower() in FOREIGN_FETCHES:
+            raise falcon.HTTPForbidden(description="Pages of other sites may not talk to kg.")
+
+    def _check_token(self, request: falcon.asgi.Request) -> None:
+        given = (request.get_header("Authorization") or "").encode("utf-8", "surrogateescape")
+        request.context.trusted = hmac.compare_digest(given, self._token)
+        if not request.context.trusted and not (request.method == "GET" and request.path == "/health"):
+            raise falcon.HTTPUnauthorized(description="Present the token of run/token as Authorization: Bearer.")
+
+    def _check_form(self, request: falcon.asgi.Request) -> None:
+        kind = (request.content_type or "").partition(";")[0].strip().lower()
+        if kind != falcon.MEDIA_JSON:
+            raise falcon.HTTPUnsupportedMediaType(description="kg takes Content-Type: application/json.")
+        if (request.content_length or 0) > BODY_BYTES:
+            raise too_large()
+
+
+async def body_of(request: falcon.asgi.Request) -> bytes:
+    """The body, which must arrive in time and may not be larger than the limit, whatever its header said."""
+    try:
+        async with asyncio.timeout(BODY_WAIT_S):
+            data: bytes = await request.stream.read(BODY_BYTES + 1)
+    except TimeoutError:
+        raise too_slow() from None
+    if len(data) > BODY_BYTES:
+        raise too_large()
+    return data

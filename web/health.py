@@ -1,0 +1,41 @@
+"""GET /health and POST /deliveries/ack."""
+
+from collections.abc import Callable
+
+import falcon
+import falcon.asgi
+import orjson
+
+from kg.limits import ACKS_MOST
+from kg.ports import Memory
+from web.guard import body_of
+
+
+class Health:
+    """The state of the service; only its status for a caller without the token."""
+
+    def __init__(self, memory: Callable[[], Memory]) -> None:
+        self._memory = memory
+
+    async def on_get(self, request: falcon.asgi.Request, response: falcon.asgi.Response) -> None:
+        """The report."""
+        report = self._memory().health()
+        response.content_type = falcon.MEDIA_JSON
+        response.data = orjson.dumps(report if request.context.trusted else {"status": report["status"]})
+
+
+class Acknowledgements:
+    """Where shim and hook say which replies have arrived."""
+
+    def __init__(self, memory: Callable[[], Memory]) -> None:
+        self._memory = memory
+
+    async def on_post(self, request: falcon.asgi.Request, response: falcon.asgi.Response) -> None:
+        """Let the effects of these deliveries hold."""
+        try:
+            document = orjson.loads(await body_of(request))
+            ids = [item for item in document["ids"] if isinstance(item, str)][:ACKS_MOST]
+        except (orjson.JSONDecodeError, KeyError, TypeError):
+            raise falcon.HTTPBadRequest(description='Send {"ids": ["..."]}.') from None
+        response.content_type = falcon.MEDIA_JSON
+        response.data = orjson.dumps({"acknowledged": await self._memory().acknowledge(ids)})
