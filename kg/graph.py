@@ -216,6 +216,8 @@ class Graph:
         self.changes.append(change)
         if change.kind == "put":
             self.last_put[change.id] = change
+        elif change.kind == "renamed" and change.id in self.last_put:
+            self.last_put[str(change.other)] = self.last_put.pop(change.id)
         if len(self.changes) > 2 * CHANGES_KEPT:
             self.changes_from = self.changes[-CHANGES_KEPT - 1].seq
             del self.changes[:-CHANGES_KEPT]

@@ -100,10 +100,12 @@ def node_renamed(step: Step, body: Body) -> None:
     if (graph := step.graph(key)) and (node := graph.nodes.get(old)) is not None:
         _remove(step, graph, old)
         _store(step, graph, replace(node, id=new, used=step.event.ts if body.get("used") else node.used))
+        if old in graph.scores:
+            graph.scores = {swap(node_id, old, new): score for node_id, score in graph.scores.items()}
     for edge_graph, edges in body["edges"].items():
         if graph := step.graph(edge_graph):
             for document in edges:
-                _rewire(graph, edge_from(document), old=old, new=new)
+                _rewire(step, graph, edge_from(document), old=old, new=new)
     if step.table():
         for session in step.world.sessions.values():
             _rename_in_session(session, key, old=old, new=new, edge_graphs=tuple(body["edges"]))
@@ -112,8 +114,11 @@ def node_renamed(step: Step, body: Body) -> None:
     step.record(key, "renamed", old, other=new)
 
 
-def _rewire(graph: Graph, edge: Edge, *, old: str, new: str) -> None:
-    """Let an edge name the new id; two edges that fall on one key become one that keeps the notes of both."""
+def _rewire(step: Step, graph: Graph, edge: Edge, *, old: str, new: str) -> None:
+    """Let an edge name the new id; two edges that fall on one key become one that keeps the notes of both.
+
+    Who saw the notes of one of them has not seen those of both, so such a merge counts as a change of the edge.
+    """
     stored = graph.edges.get(edge.key)
     if stored is None:
         return
@@ -121,8 +126,8 @@ def _rewire(graph: Graph, edge: Edge, *, old: str, new: str) -> None:
     moved = replace(stored, source=swap(stored.source, old, new), target=swap(stored.target, old, new))
     other = graph.edges.get(moved.key)
     if other is not None:
-        notes = (*other.notes, *(note for note in moved.notes if note not in other.notes))
-        moved = replace(other, notes=notes)
+        lacking = tuple(note for note in moved.notes if note not in other.notes)
+        moved = replace(other, notes=(*other.notes, *lacking), seq=step.event.seq) if lacking else other
     graph.put_edge(moved)
 
 
@@ -143,7 +148,8 @@ def _rename_in_session(session: Session, key: str, *, old: str, new: str, edge_g
     for graph_key, (source, rel, target) in list(session.edge_views):
         if graph_key in edge_graphs and old in (source, target):
             seq = session.edge_views.pop((graph_key, (source, rel, target)))
-            session.edge_views[graph_key, (swap(source, old, new), rel, swap(target, old, new))] = seq
+            after_key = (graph_key, (swap(source, old, new), rel, swap(target, old, new)))
+            session.edge_views[after_key] = max(seq, session.edge_views.get(after_key, 0))
 
 
 def edge_put(step: Step, body: Body) -> None:

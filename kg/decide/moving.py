@@ -9,7 +9,7 @@ from typing import Any
 from kg.commands import DeleteEdge, DeleteNode, RenameNode
 from kg.decide.draft import Draft
 from kg.decide.holding import held_by_others
-from kg.decide.writing import check_new_id
+from kg.decide.writing import check_new_id, nudge_id
 from kg.documents import edge_document, node_document
 from kg.errors import Marker, refuse
 from kg.graph import Graph, Node
@@ -35,6 +35,7 @@ def rename_node(draft: Draft, command: RenameNode) -> None:
     seq = draft.emit("node_renamed", graph=graph.key, old=old_id, new=new_id, edges=edges, used=not session.maintenance)
     count = sum(map(len, edges.values()))
     draft.say(f"Renamed: {graph.level}/{old_id} → {new_id}, {count} edge references rewired seq {seq}")
+    nudge_id(draft, new_id)
 
 
 def _linking_projects(draft: Draft, graph: Graph, node_id: str) -> list[Graph]:

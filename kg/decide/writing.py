@@ -162,9 +162,15 @@ def _nudge(draft: Draft, node_id: str, gist: str, *, new: bool) -> None:
         draft.say(
             f"Note: the gist has {len(gist)} characters; keep the claim within {GIST_CHARS} and move the rest to notes."
         )
-    if new and len(id_words(node_id)) >= ID_WORDS_NUDGE:
+    if new:
+        nudge_id(draft, node_id)
+
+
+def nudge_id(draft: Draft, node_id: str) -> None:
+    """Advice on an id that was accepted."""
+    if len(id_words(node_id)) >= ID_WORDS_NUDGE:
         draft.say("Note: this id has 6 words; 3-5 that name the subject are found more easily.")
-    if new and has_date(node_id):
+    if has_date(node_id):
         draft.say("Note: the id holds a date; an id names the subject, kg keeps the time by itself.")
 
 
