@@ -228,3 +228,7 @@ HOOK_START_AGAIN_S = 60.0  # between two starts behind other events
 HOOK_INSTALL_HINT_S = 86_400.0  # between two hints how to install kg: once a day, not at each conversation
 HOOK_STDIN_BYTES = 4 * 1024 * 1024  # the service takes no larger body
 ACKS_MOST = 1_000  # deliveries acknowledged by one request; a shim has a handful under way
+
+# --- compaction ----------------------------------------------------------------------------------------------------
+LEVEL_BUDGET_CHARS = 22_000  # of a level's body: two levels and the frame stay under the 50,000 of a full read
+ORPHAN_GRACE_DAYS = 365  # days in which search still finds an orphan; then it is deleted, with undo

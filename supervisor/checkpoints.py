@@ -61,7 +61,7 @@ class Checkpoints:
         world: World,
         journal: Journal,  # type: ignore[type-arg]
         bases: dict[str, Base],
-        emit: Callable[..., None],
+        emit: Callable[..., object],
         save_interval_s: float,
     ) -> None:
         self._root = root
@@ -84,6 +84,11 @@ class Checkpoints:
     def dirty(self) -> list[str]:
         """Parts whose file lags behind memory."""
         return sorted(self._dirty)
+
+    @property
+    def clean_seq(self) -> int:
+        """Every graph's file holds all of that graph's events up to this seq."""
+        return min((dirt.since - 1 for part, dirt in self._dirty.items() if part != TABLE), default=self._world.seq)
 
     def mark(self, keys: frozenset[str], seq: int) -> None:
         """Remember that these parts changed with the event of this seq."""
@@ -167,6 +172,8 @@ class Checkpoints:
 
     def look(self) -> None:
         """Look whether somebody changed a file."""
+        if self._writing.locked():  # between its two renames a file that kg writes is not there
+            return
         for key in list(self._world.graphs):
             if key not in self._world.unreadable:
                 self._look_at(key)

@@ -30,9 +30,10 @@ class Locator:
             resolve, cwd, project_root=project_root, home=self._home, storage_root=self._storage_root,
             inside=self._inside, known=frozenset(world.roots),
         )  # fmt: skip
-        if place.root is None or place.root in world.roots:
+        root = place.root
+        if root is None or root in world.roots:
             return place
-        commit = await asyncio.to_thread(first_commit, Path(place.root))
+        commit = await asyncio.to_thread(first_commit, Path(root))
         place = replace(place, first_commit=commit)
         moved = [
             project.slug
