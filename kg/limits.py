@@ -79,10 +79,13 @@ CREDITS_MOST = 3  # stamps per node and call of a maintenance session
 
 # --- sessions ------------------------------------------------------------------------------------------------------
 HELD_S = 4 * 3_600  # seconds since its last call in which a session's context counts as live
+CLIENT_ID_CHARS = 256  # of a client's conversation id; a longer one is none, since a cut id would be another's
+SESSION_QUOTE_CHARS = 40  # of an unknown session id that a refusal repeats; a real one has 8
 SESSION_IDLE_S = 24 * 3_600  # seconds without a call after which a session expires
 
 # --- progress ------------------------------------------------------------------------------------------------------
 STATE_BYTES = 64 * 1_024  # a task's state as JSON; it is a bookmark, no store
+STATE_DEPTH = 32  # levels of such a state; the JSON writer ends at 254, and log and file add some around it
 TRAIL_ENTRIES = 20  # earlier states kept in short, so that declined work is not argued again
 TRAIL_TEXT_CHARS = 240  # a text in such an entry
 TRAIL_ITEMS = 8  # items of a list in such an entry
@@ -232,3 +235,24 @@ ACKS_MOST = 1_000  # deliveries acknowledged by one request; a shim has a handfu
 # --- compaction ----------------------------------------------------------------------------------------------------
 LEVEL_BUDGET_CHARS = 22_000  # of a level's body: two levels and the frame stay under the 50,000 of a full read
 ORPHAN_GRACE_DAYS = 365  # days in which search still finds an orphan; then it is deleted, with undo
+FILL_PERCENT = 80  # of the budget: archive and refill aim at one ceiling; between two of them nothing would ever move
+ANCHOR_PERCENT = 30  # of the budget that ids of archived nodes may take; more would crowd out gists
+FRESH_PERCENT = 30  # of the budget for the newest nodes: by size, so that it keeps the pace of each project
+RECENCY_WEIGHT = 0.25  # of the score
+CONNECTEDNESS_WEIGHT = 0.40  # of the score: the most objective of the three signals
+USEFULNESS_WEIGHT = 0.35  # of the score: nothing else says "needed"
+IN_EDGE_WEIGHT = 66  # hundredths, for an edge that names a node as its target: being depended on counts more ...
+OUT_EDGE_WEIGHT = 33  # hundredths, ... than depending
+NEIGHBOUR_ACTIVE_WEIGHT = 10  # tenths, for an edge whose other end is active; an orphan and a file weigh nothing
+NEIGHBOUR_ARCHIVED_WEIGHT = 2  # tenths; not nothing, so that a cluster archived together can come back
+HUB_FLOOR = 0.5  # times ln(1 + edges): what a hub keeps while its neighbours are archived
+USEFUL_HALF_LIFE_DAYS = 90.0  # in which an endorsement loses half of its weight
+SWAP_MARGIN = 0.05  # rise of the summed score that a swap must bring: no swap for a tie, none that returns
+SWAPS_PER_ROUND = 3  # then refill has its turn again
+SWAP_FAILURES = 4  # candidates that fail in a row end the swaps: the best few decide
+SWAPS_JUDGED = 128  # per run; each costs a scoring, and this keeps a run at 10,000 nodes near one second
+PLAN_ROUNDS = 40  # per run; random graphs take 8 at most
+MOVES_PER_STEP = 150  # tier moves checked and applied between two turns of the loop, about 4 ms
+JOB_SLICE = 500  # nodes or edges of a job written between two turns of the loop, about 2 ms
+PLAN_LIMIT_S = 2.0  # of a plan in a worker; 10,000 nodes with 30,000 edges take less than half of it
+PLAN_SLOW_LIMIT_S = 10.0  # of the next try of a graph whose plan ran out of time
