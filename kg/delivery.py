@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from kg.limits import DELIVERIES_PER_SESSION
 
 Effect = Sequence[object]
+PartNumber = tuple[int, int]  # seq of the event that queued a long reply, and which part of it, from 0
 
 
 @dataclass(slots=True)
@@ -144,7 +145,8 @@ NODE_EFFECTS = frozenset({"seen", "read", "promote", "preloaded"})
 class Parts:
     """A long reply whose parts were not all acknowledged; survives a restart.
 
-    `first` is the number of texts[0] in the whole reply, counted from 0.
+    `queued` is the seq of the event that queued it: an acknowledgement that comes late must not count for the reply
+    that took this one's place. `first` is the number of texts[0] in the whole reply, counted from 0.
     """
 
     session: str
@@ -152,16 +154,23 @@ class Parts:
     rendered_seq: int
     texts: tuple[str, ...]
     effects: tuple[tuple[Effect, ...], ...]
+    queued: int
     first: int = 0
 
-    def after(self, part: int) -> "Parts | None":
+    @property
+    def next(self) -> PartNumber:
+        """The first part that was not acknowledged."""
+        return (self.queued, self.first)
+
+    def after(self, part: PartNumber) -> "Parts | None":
         """What is left once this part has arrived; None when that was the last."""
-        gone = part + 1 - self.first
-        if gone <= 0:
+        queued, number = part
+        gone = number + 1 - self.first
+        if queued != self.queued or gone <= 0:
             return self
         if gone >= len(self.texts):
             return None
-        return replace(self, texts=self.texts[gone:], effects=self.effects[gone:], first=part + 1)
+        return replace(self, texts=self.texts[gone:], effects=self.effects[gone:], first=number + 1)
 
     def renamed(self, graph: str, *, old: str, new: str) -> "Parts":
         """The same parts after a rename of a node."""
@@ -173,7 +182,7 @@ class Parts:
 class Delivery:
     """One part on its way.
 
-    `context` is the session's context number when it was rendered; `part` the number of the part in a long reply.
+    `context` is the session's context number when it was rendered; `part` which part of which long reply it is.
     """
 
     id: str
@@ -181,7 +190,7 @@ class Delivery:
     context: int
     rendered_seq: int
     effects: tuple[Effect, ...]
-    part: int | None = None
+    part: PartNumber | None = None
 
 
 class Outbox:
@@ -204,7 +213,13 @@ class Outbox:
         return len(self._sessions)
 
     def post(
-        self, session: str, *, context: int, rendered_seq: int, effects: tuple[Effect, ...], part: int | None = None
+        self,
+        session: str,
+        *,
+        context: int,
+        rendered_seq: int,
+        effects: tuple[Effect, ...],
+        part: PartNumber | None = None,
     ) -> Delivery:
         """Register a part that is about to leave."""
         self._count += 1

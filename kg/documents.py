@@ -67,8 +67,13 @@ def _fits(kind: str, value: object) -> bool:
             return value in TIERS
 
 
-def node_fields(document: Mapping[str, Any], *, key: str = "node") -> Json:
+def node_fields(document: Mapping[str, Any], *, key: str = "node", clearing: bool = False) -> Json:
     """Check the known fields that a document has and give them as attribute values (lists become tuples).
+
+    Args:
+        document: a node of a file, or the changes of an event.
+        key: how the document is called in an error.
+        clearing: null takes an optional text away, as events do; a file leaves such a field out.
 
     Raises:
         DocumentInvalid: a field of the wrong type.
@@ -78,7 +83,7 @@ def node_fields(document: Mapping[str, Any], *, key: str = "node") -> Json:
         row = _NODE_FIELDS.get(name)
         if row is None:
             continue
-        if not _fits(row[0], value):
+        if not _fits(row[0], value) and not (clearing and value is None and row[0] == "text?"):
             raise DocumentInvalid(None, f"{key}.{name}", f"must be {_WHAT[row[0]]}")
         fields[name] = tuple(value) if isinstance(value, list) else value
     return fields

@@ -59,8 +59,10 @@ class Session:
     views: dict[NodeKey, View] = field(default_factory=dict)
     edge_views: dict[tuple[str, EdgeKey], int] = field(default_factory=dict)
     preloaded: set[NodeKey] = field(default_factory=set)
+    promoted: set[NodeKey] = field(default_factory=set)
     votes: dict[NodeKey, int] = field(default_factory=dict)
     credits: int = 0
+    forked_from: str | None = None
 
     @property
     def writer(self) -> str:

@@ -11,7 +11,7 @@ from kg.world import Checkpoint, Project, World
 
 _PLAIN = (
     "started", "active", "start_seq", "harness", "client_id", "project", "scope", "maintenance", "ops", "sync_seq",
-    "news_seq", "full_read_seq", "contexts", "credits",
+    "news_seq", "full_read_seq", "contexts", "preloads", "credits", "forked_from",
 )  # fmt: skip
 
 
@@ -63,6 +63,7 @@ def _session(session: Session) -> Json:
         "views": {f"{graph}/{node}": _view(view) for (graph, node), view in sorted(session.views.items())},
         "edge_views": [[graph, *key, seq] for (graph, key), seq in sorted(session.edge_views.items())],
         "preloaded": [f"{graph}/{node}" for graph, node in sorted(session.preloaded)],
+        "promoted": [f"{graph}/{node}" for graph, node in sorted(session.promoted)],
         "votes": {f"{graph}/{node}": count for (graph, node), count in sorted(session.votes.items())},
     }
 
@@ -74,6 +75,7 @@ def _session_from(session_id: str, row: Json) -> Session:
         views={_key(text): View(*view) for text, view in row["views"].items()},
         edge_views={(graph, (a, rel, b)): seq for graph, a, rel, b, seq in row["edge_views"]},
         preloaded={_key(text) for text in row["preloaded"]},
+        promoted={_key(text) for text in row["promoted"]},
         votes={_key(text): count for text, count in row["votes"].items()},
     )
 
@@ -90,11 +92,13 @@ def _view(view: View) -> list[Any]:
 
 def _parts(parts: Parts) -> Json:
     return {
-        "context": parts.context, "rendered_seq": parts.rendered_seq, "first": parts.first,
+        "context": parts.context, "rendered_seq": parts.rendered_seq, "queued": parts.queued, "first": parts.first,
         "texts": list(parts.texts), "effects": [[list(effect) for effect in part] for part in parts.effects],
     }  # fmt: skip
 
 
 def _parts_from(session_id: str, row: Json) -> Parts:
     effects = tuple(tuple(tuple(effect) for effect in part) for part in row["effects"])
-    return Parts(session_id, row["context"], row["rendered_seq"], tuple(row["texts"]), effects, row["first"])
+    return Parts(
+        session_id, row["context"], row["rendered_seq"], tuple(row["texts"]), effects, row["queued"], row["first"]
+    )

@@ -31,6 +31,14 @@ def _remove(step: Step, graph: Graph, node_id: str) -> None:
                 project.recharge(node_id)
 
 
+def raise_neighbours(graph: Graph, node_id: str) -> None:
+    """A node became active: its orphaned neighbours come one step nearer."""
+    for edge in list(graph.edges_of(node_id)):
+        other = graph.nodes.get(edge.target if edge.source == node_id else edge.source)
+        if other is not None and other.tier == "orphaned":
+            graph.change_node(other.id, tier="archived", orphaned=None)
+
+
 def node_put(step: Step, body: Body) -> None:
     """A node was created or updated."""
     key, node_id, changed = body["graph"], body["id"], body["set"]
@@ -38,12 +46,12 @@ def node_put(step: Step, body: Body) -> None:
     new = body["was"] is None
     content = not CONTENT.isdisjoint(changed)
     if graph := step.graph(key):
-        fields = node_fields(changed)
+        fields = node_fields(changed, clearing=True)
         if "extra" in changed:
             fields["extra"] = changed["extra"]
         old = graph.nodes.get(node_id)
         if old is None:
-            fields = {**node_fields(body["was"] or {}), **fields}
+            fields = {**node_fields(body["was"] or {}, clearing=True), **fields}
             old = Node(node_id, "", created=ts, created_seq=seq)
         if content:
             fields["content_seq"] = seq
@@ -51,12 +59,14 @@ def node_put(step: Step, body: Body) -> None:
             if not new and "gist" in changed:
                 fields["gist_changes"] = (*old.gist_changes, ts)[-GIST_CHANGES_KEPT:]
         _store(step, graph, replace(old, **fields))
+        if old.tier != "active" and graph.nodes[node_id].tier == "active":
+            raise_neighbours(graph, node_id)
     if content:
         step.record(key, "put", node_id, new=new)
     if (view := body.get("view")) and (session := step.session(writer_session(by))) is not None:
         held = session.view((key, node_id))
         grow = held.read_whole if view == "read" else held.seen
-        session.views[key, node_id] = grow(seq, "push", session.contexts)
+        session.views[key, node_id] = grow(seq, "unknown", session.contexts)
     if credit := body.get("credit"):
         _credit(step, credit)
 
@@ -66,9 +76,10 @@ def _credit(step: Step, credit: Mapping[str, Any]) -> None:
     key, node_id = credit["graph"], credit["id"]
     case = credit.get("case_seq")
     if (graph := step.graph(key)) and (node := graph.nodes.get(node_id)) and case not in node.recurrences:
-        fields: Body = {"useful": (*node.useful, *[credit["at"]] * credit.get("stamps", 1))}
+        stamps = [credit["at"]] * credit.get("stamps", 1)
+        fields: Body = {"useful": tuple(sorted((*node.useful, *stamps)))}
         if credit.get("maintenance"):
-            fields["credited"] = (*node.credited, *[credit["at"]] * credit.get("stamps", 1))
+            fields["credited"] = (*node.credited, *stamps)
             if node.tier == "orphaned":
                 fields |= {"tier": "archived", "orphaned": None}
         if case:
@@ -77,8 +88,7 @@ def _credit(step: Step, credit: Mapping[str, Any]) -> None:
     if (voter := credit.get("session")) and (session := step.session(voter)) is not None:
         if credit.get("maintenance"):
             session.credits += credit.get("stamps", 1)
-        else:
-            session.votes[key, node_id] = session.votes.get((key, node_id), 0) + 1
+        session.votes[key, node_id] = session.votes.get((key, node_id), 0) + credit.get("stamps", 1)
 
 
 def node_deleted(step: Step, body: Body) -> None:
@@ -140,9 +150,10 @@ def _rename_in_session(session: Session, key: str, *, old: str, new: str, edge_g
     before, after = (key, old), (key, new)
     if before in session.views:
         session.views[after] = session.views.pop(before)
-    if before in session.preloaded:
-        session.preloaded.discard(before)
-        session.preloaded.add(after)
+    for keys in (session.preloaded, session.promoted):
+        if before in keys:
+            keys.discard(before)
+            keys.add(after)
     if before in session.votes:
         session.votes[after] = session.votes.pop(before)
     for graph_key, (source, rel, target) in list(session.edge_views):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kg.apply.content import raise_neighbours
 from kg.apply.step import Step
 
 Effect = Any  # a JSON list, see kg.delivery
@@ -32,15 +33,14 @@ def _edge_seen(step: Step, session_id: str, context: int, effect: Effect) -> Non
 def _promote(step: Step, session_id: str, context: int, effect: Effect) -> None:
     """An archived node that was read comes back, and its orphaned neighbours come one step nearer."""
     _, key, node_id = effect
+    if (session := step.session(session_id)) is not None:
+        session.promoted.add((key, node_id))
     graph = step.graph(key)
     node = graph.nodes.get(node_id) if graph else None
     if graph is None or node is None or node.tier == "active":
         return
     graph.change_node(node_id, tier="active", used=step.event.ts, orphaned=None)
-    for edge in list(graph.edges_of(node_id)):
-        other = graph.nodes.get(edge.target if edge.source == node_id else edge.source)
-        if other is not None and other.tier == "orphaned":
-            graph.change_node(other.id, tier="archived", orphaned=None)
+    raise_neighbours(graph, node_id)
 
 
 def _full_read(step: Step, session_id: str, context: int, effect: Effect) -> None:

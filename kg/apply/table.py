@@ -25,7 +25,7 @@ def opened_session(event: Event) -> Session:
     return Session(
         id=body["session"], started=event.ts, active=event.ts, start_seq=event.seq, sync_seq=event.seq,
         news_seq=event.seq, harness=body["harness"], client_id=body.get("client_id"), project=event.project,
-        scope=body["scope"], maintenance=bool(body.get("maintenance")),
+        scope=body["scope"], maintenance=bool(body.get("maintenance")), preloads=int(body.get("preloads", 0)),
     )  # fmt: skip
 
 
@@ -71,6 +71,8 @@ def context_reset(step: Step, body: Body) -> None:
     """The client compacted its context: nothing is in front of the model any more."""
     if (session := step.session(body["session"])) is not None:
         session.contexts += 1
+        session.preloads += 1
+        session.active = step.event.ts
         session.preloaded.clear()
         session.full_read_seq = None
         step.world.pending.pop(session.id, None)
@@ -84,7 +86,7 @@ def delivery_acked(step: Step, body: Body) -> None:
         EFFECTS[effect[0]](step, session_id, context, effect)
     if (part := body.get("part")) is not None and step.table():
         waiting = step.world.pending.get(session_id)
-        if waiting is not None and (left := waiting.after(part)) is not None:
+        if waiting is not None and (left := waiting.after(tuple(part))) is not None:
             step.world.pending[session_id] = left
         else:
             step.world.pending.pop(session_id, None)
@@ -95,7 +97,7 @@ def delivery_queued(step: Step, body: Body) -> None:
     if step.table():
         effects = tuple(tuple(tuple(effect) for effect in part) for part in body["effects"])
         step.world.pending[body["session"]] = Parts(
-            body["session"], body["context"], body["rendered_seq"], tuple(body["texts"]), effects
+            body["session"], body["context"], body["rendered_seq"], tuple(body["texts"]), effects, step.event.seq
         )
 
 

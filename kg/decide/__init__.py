@@ -58,7 +58,7 @@ def decide(world: World, command: commands.Command, caller: commands.Caller, *, 
         HANDLERS[type(command)](draft, command)
     except Refusal as refusal:
         return _refused(draft, refusal)
-    return _finished(draft, code=None)
+    return _finished(draft, code=draft.code)
 
 
 def _refused(draft: Draft, refusal: Refusal) -> Decision:
@@ -88,12 +88,12 @@ def _finished(draft: Draft, *, code: str | None) -> Decision:
         parts = _cut(draft, session.id)
         part = parts[0]
         if len(parts) > 1:
-            number = 0
-            draft.emit(
+            queued = draft.emit(
                 "delivery_queued", session=session.id, context=session.contexts, rendered_seq=draft.world.seq,
                 texts=[each.text for each in parts],
                 effects=[[list(effect) for effect in each.effects] for each in parts],
             )  # fmt: skip
+            number = (queued, 0)
     return Decision(
         tuple(draft.events), part.text, part.effects, session.id if session else None, code, number, draft.notice,
         tuple(draft.logs),

@@ -4,21 +4,26 @@
 `decide` and `apply`; so a reply can name the seq of its own change.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kg.apply import TABLE
 from kg.commands import Caller
-from kg.delivery import Effect, Text
+from kg.delivery import Effect, PartNumber, Text
 from kg.errors import refuse
 from kg.events import Event
 from kg.graph import Edge, Graph, Node
+from kg.limits import CLIENT_ID_CHARS, SESSION_QUOTE_CHARS
 from kg.names import clean_session_id
 from kg.sessions import Session
-from kg.text import one_line, shown
+from kg.text import quoted
 from kg.world import World
 
 EDITABLE = ("gist", "notes", "touches")
+# What must not happen twice when a call is sent again; a read is simply answered anew.
+WRITES = frozenset(
+    {"node_put", "node_renamed", "node_deleted", "edge_put", "edge_deleted", "progress_put", "node_voted"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +36,9 @@ class Decision:
         effects: hold when that text has arrived.
         session: whose delivery it is, None when there is none.
         code: the refusal's code, None for a success.
-        part: number of the part in a long reply, from 0; None when the reply is whole.
+        part: which part of which long reply this is; None when the reply is whole.
         notice: a line for the person at the screen (hooks).
         logs: lines for the logs of storage.md section 13, as (log, record).
-        touched: graphs whose plan this may have changed.
     """
 
     events: tuple[Event, ...]
@@ -42,7 +46,7 @@ class Decision:
     effects: tuple[Effect, ...] = ()
     session: str | None = None
     code: str | None = None
-    part: int | None = None
+    part: PartNumber | None = None
     notice: str | None = None
     logs: tuple[tuple[str, dict[str, Any]], ...] = ()
 
@@ -59,7 +63,8 @@ class Draft:
     events: list[Event] = field(default_factory=list)
     text: Text = field(default_factory=Text)
     notice: str | None = None
-    part: int | None = None
+    part: PartNumber | None = None
+    code: str | None = None
     logs: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
     @property
@@ -72,11 +77,24 @@ class Draft:
         session = self.session
         by = session.writer if session else "kg"
         project = session.project if session else None
-        if self.caller.request_key and kind != "session_active" and not self.events:
+        if self.caller.request_key and kind in WRITES and all(each.kind not in WRITES for each in self.events):
             body["request"] = self.caller.request_key
         event = Event(self.next_seq, self.now, kind, by, project, body)
         self.events.append(event)
         return event.seq
+
+    def mark_maintenance(self, session: Session) -> Session:
+        """From here on this session tends the graph; what the same call writes counts as its writing already."""
+        self.emit("session_marked", session=session.id)
+        self.session = replace(session, maintenance=True)
+        return self.session
+
+    @property
+    def client_id(self) -> str | None:
+        """The client's conversation, None when its id is none that can be kept."""
+        client = self.caller.client_id
+        usable = client is not None and 0 < len(client) <= CLIENT_ID_CHARS and client.isprintable()
+        return client if usable else None
 
     # --- looking things up -----------------------------------------------------------------------------------
 
@@ -85,7 +103,7 @@ class Draft:
         session_id = clean_session_id(raw)
         session = self.world.sessions.get(session_id) if session_id else None
         if session is None:
-            raise refuse("unknown-session", f"{shown(one_line(raw))[:40]!r} is no session of kg")
+            raise refuse("unknown-session", f'"{quoted(raw, SESSION_QUOTE_CHARS)}" is no session of kg')
         self.session = session
         return session
 

@@ -81,9 +81,7 @@ def delete_node(draft: Draft, command: DeleteNode) -> None:
     seq = draft.emit("node_deleted", graph=graph.key, id=node.id, was=node_document(node), edges=edges)
     own, elsewhere = len(edges.pop(graph.key)), sum(map(len, edges.values()))
     also = f" and {elsewhere} of other graphs" if elsewhere else ""
-    draft.say(
-        f"Deleted: {graph.level}/{node.id} with {own} edges{also} seq {seq} (kept in the log; kg undo {seq} restores it)"
-    )
+    draft.say(f"Deleted: {graph.level}/{node.id} with {own} edges{also} seq {seq} (kg undo {seq} brings all back)")
 
 
 def _require_node(draft: Draft, session: Session, node_id: str, level: str | None) -> tuple[Graph, Node]:

@@ -9,6 +9,7 @@ from typing import Any
 from kg.apply import CONTENT
 from kg.clock import seconds_since
 from kg.commands import PutEdge, PutNode
+from kg.decide.credits import note_credit, recurrence
 from kg.decide.draft import Draft
 from kg.decide.news import add_news
 from kg.documents import edge_document, node_document
@@ -22,9 +23,8 @@ from kg.limits import (
     GIST_CHARS,
     ID_WORDS_NUDGE,
     ID_WORDS_REFUSED,
-    VOTES_PER_SESSION,
 )
-from kg.names import clean_endpoint, clean_id, clean_rel, has_date, id_words, is_file
+from kg.names import clean_endpoint, clean_id, clean_rel, has_date, id_words
 from kg.render import edge_line, node_block
 from kg.sessions import Session
 from kg.text import clean_gist, clean_notes, clean_touches, shown
@@ -37,20 +37,21 @@ def put_node(draft: Draft, command: PutNode) -> None:
     healed = heal(command.gist, command.notes, command.touches)
     node_id = clean_id(command.id)
     sent: dict[str, Any] = {"gist": clean_gist(healed.gist)}
-    if not sent["gist"]:
-        raise refuse("bad-arguments", "gist is empty: a gist is one claim in one line")
     if healed.notes is not None:
         sent["notes"] = clean_notes(healed.notes)
     if healed.touches is not None:
         sent["touches"] = clean_touches(healed.touches)
     old = graph.nodes.get(node_id)
+    credited = False
     if old is None:
         _create(draft, graph, node_id, sent)
     else:
-        _update(draft, session, graph, old, sent)
+        credited = _update(draft, session, graph, old, sent)
     _nudge(draft, node_id, sent["gist"], new=old is None)
     if healed.recovered:
         draft.say(f"Note: the gist held a whole tool call; recovered from it: {', '.join(healed.recovered)}.")
+    if credited:
+        draft.say(f"Credit: your note on {graph.level}/{node_id} counts as useful to its author's lesson.")
     add_news(draft, session)
 
 
@@ -76,7 +77,8 @@ def check_new_id(node_id: str, *, marker: Any) -> None:  # noqa: ANN401 - a Mark
         raise refuse("long-id", f"{node_id} has {words} words", marker=marker)
 
 
-def _update(draft: Draft, session: Session, graph: Graph, old: Node, sent: dict[str, Any]) -> None:
+def _update(draft: Draft, session: Session, graph: Graph, old: Node, sent: dict[str, Any]) -> bool:
+    """Write what differs; True when that was a credit to the node's author."""
     changed = {name: value for name, value in sent.items() if value != getattr(old, name)}
     if changed:
         _guard(draft, session, graph, old, changed)
@@ -85,6 +87,8 @@ def _update(draft: Draft, session: Session, graph: Graph, old: Node, sent: dict[
         fields |= {"tier": "active", "orphaned": None}
     if not session.maintenance:
         fields["used"] = draft.now
+        if changed and old.author is not None:
+            fields["author"] = None  # from here on `by` says it
     elif changed:
         fields["author"] = old.writer
     view = session.view((graph.key, old.id))
@@ -93,20 +97,19 @@ def _update(draft: Draft, session: Session, graph: Graph, old: Node, sent: dict[
     body: dict[str, Any] = {"graph": graph.key, "id": old.id, "set": fields, "was": _was(old, fields)}
     if changed:
         body["view"] = "read" if whole or current else "seen"
-    credit = _note_credit(session, graph, old, changed)
+    credit = note_credit(draft, session, graph, old, changed) if "notes" in changed else None
     if credit:
-        body["credit"] = {**credit, "at": draft.now}
+        body["credit"] = credit
     seq = draft.emit("node_put", **body)
     where = f"{graph.level}/{old.id}"
     if not changed:
         draft.say(f"Unchanged: {where} already says exactly this (seq {old.content_seq})")
-        return
+        return False
     draft.say(f"Saved: {where} (updated: {', '.join(sorted(changed))}) seq {seq}")
     if "gist" in changed and view.seen_seq is None and not _own(session, old):
         draft.say(f"Note: you had not seen this node; it said (kept in the log, undo seq {seq}):")
         draft.say(f"  gist: {shown(old.gist)}")
-    if credit:
-        draft.say(f"Credit: your note on {where} counts as useful to its author's lesson.")
+    return credit is not None
 
 
 def _guard(draft: Draft, session: Session, graph: Graph, old: Node, changed: dict[str, Any]) -> None:
@@ -124,8 +127,8 @@ def _guard(draft: Draft, session: Session, graph: Graph, old: Node, changed: dic
     if replaced and (view.read_seq is None or view.read_seq < old.content_seq):
         raise refuse(
             "partial-view",
-            f"your {' and '.join(replaced)} would replace stored ones of {graph.level}/{old.id}, seq {old.content_seq}, "
-            "that you have not read",
+            f"your {' and '.join(replaced)} would replace stored ones of {graph.level}/{old.id}, "
+            f"seq {old.content_seq}, that you have not read",
             shown=(graph, old),
         )
     if session.maintenance and churns(old, draft.now):
@@ -140,21 +143,6 @@ def churns(node: Node, now: str) -> bool:
     """Whether a node's gist changed too often lately for maintenance to rewrite it."""
     lately = [at for at in node.gist_changes if seconds_since(at, now) < CHURN_DAYS * DAY_S]
     return len(lately) > CHURN_CHANGES
-
-
-def _note_credit(session: Session, graph: Graph, old: Node, changed: dict[str, Any]) -> dict[str, Any] | None:
-    """Adding to another session's lesson says that it helped; once per node, and it is one of the session's votes."""
-    key = (graph.key, old.id)
-    grew = len(changed.get("notes", ())) > len(old.notes)
-    foreign = old.writer.removeprefix("maint:") != session.id
-    if not grew or not foreign or session.maintenance or key in session.votes or votes_left(session) <= 0:
-        return None
-    return {"graph": graph.key, "id": old.id, "session": session.id, "via": "note"}
-
-
-def votes_left(session: Session) -> int:
-    """How many votes a working session still has."""
-    return VOTES_PER_SESSION - sum(session.votes.values())
 
 
 def _nudge(draft: Draft, node_id: str, gist: str, *, new: bool) -> None:
@@ -203,7 +191,7 @@ def put_edge(draft: Draft, command: PutEdge) -> None:
         _guard_edge(session, graph, old)
     edge = Edge(source, rel, target, notes or ())
     body: dict[str, Any] = {"graph": graph.key, "edge": edge_document(edge), "was": old and edge_document(old)}
-    if (credit := _recurrence(draft, graph, edge)) is not None and old is None:
+    if old is None and (credit := recurrence(draft, session, graph, edge)) is not None:
         body["credit"] = credit
     seq = draft.emit("edge_put", **body)
     draft.say(f"Saved: {_where(graph, edge)} ({'updated' if old else 'new'}) seq {seq}")
@@ -225,20 +213,6 @@ def _guard_edge(session: Session, graph: Graph, old: Edge) -> None:
     )
     if seen < old.seq:
         raise refuse("unseen-edge", f"{_where(graph, old)} has notes that you have not seen", shown=(graph, old))
-
-
-def _recurrence(draft: Draft, graph: Graph, edge: Edge) -> dict[str, Any] | None:
-    """A case joined to an older lesson by instance-of says that the lesson matters (spec/tools.md section 13)."""
-    case = graph.nodes.get(edge.source)
-    if edge.rel != "instance-of" or case is None or is_file(edge.target):
-        return None
-    found = draft.world.resolve(graph.key, edge.target)
-    if found is None:
-        return None
-    lesson = draft.world.graph(found[0]).nodes[found[1]]
-    if case.created_seq <= lesson.created_seq or case.created_seq in lesson.recurrences:
-        return None
-    return {"graph": found[0], "id": found[1], "case_seq": case.created_seq, "at": case.created}
 
 
 __all__ = ["CONTENT", "check_new_id", "churns", "edge_line", "node_block", "node_document", "put_edge", "put_node"]
