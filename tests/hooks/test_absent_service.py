@@ -18,7 +18,8 @@ from tests.waiting import until
 
 LATER_S = 120  # more than any pause between two tries
 STARTS = '#!/bin/sh\necho "$*" >>"{log}"\n{then}\n'
-BRINGS_UP = 'until [ -e "{root}/run/server.json" ]; do sleep 0.02; done'
+# The second half ends it when the test is over and its folder is gone.
+BRINGS_UP = 'until [ -e "{root}/run/server.json" ] || [ ! -e "{log}" ]; do sleep 0.02; done'
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def _starts(log):
 
 def _brings_up(home, log):
     """Make a `kg` that starts the test's server; return the thread that does it."""
-    _kg(home, log, BRINGS_UP.format(root=home.root))
+    _kg(home, log, BRINGS_UP.format(root=home.root, log=log))
 
     def wait_and_start():
         until(lambda: _starts(log))
