@@ -10,13 +10,14 @@ from typing import Any
 
 from kg import commands
 from kg.decide.draft import Decision, Draft
-from kg.decide.moving import delete_edge, delete_node, rename_node
+from kg.decide.edges import delete_edge, put_edge
+from kg.decide.moving import delete_node, rename_node
 from kg.decide.news import sync
 from kg.decide.reading import read
 from kg.decide.searching import search
 from kg.decide.starting import prompt_submitted, session_started
 from kg.decide.voting import progress, useful
-from kg.decide.writing import put_edge, put_node
+from kg.decide.writing import put_node
 from kg.delivery import Part, Text, parts_of
 from kg.errors import Refusal
 from kg.graph import Edge, Graph, Node

@@ -7,19 +7,17 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kg.apply import TABLE
 from kg.commands import Caller
 from kg.delivery import Effect, PartNumber, Text
 from kg.errors import refuse
 from kg.events import Event
-from kg.graph import Edge, Graph, Node
+from kg.graph import Graph, Node
 from kg.limits import CLIENT_ID_CHARS, SESSION_QUOTE_CHARS
 from kg.names import clean_session_id
 from kg.sessions import Session
 from kg.text import quoted
 from kg.world import World
 
-EDITABLE = ("gist", "notes", "touches")
 # What must not happen twice when a call is sent again; a read is simply answered anew.
 WRITES = frozenset(
     {"node_put", "node_renamed", "node_deleted", "edge_put", "edge_deleted", "progress_put", "node_voted"}
@@ -129,18 +127,9 @@ class Draft:
                 return graph, node
         return None
 
-    def find_edge(self, session: Session, key: tuple[str, str, str], level: str | None) -> tuple[Graph, Edge] | None:
-        """An edge by key, looked up like a node."""
-        keys = (self.graph_of(session, level).key,) if level else session.search_order()
-        for graph_key in keys:
-            graph = self.readable(graph_key)
-            if (edge := graph.edges.get(key)) is not None:
-                return graph, edge
-        return None
-
     def say(self, line: str, *effects: Effect) -> None:
         """One more line of the reply."""
         self.text.add(line, *effects)
 
 
-__all__ = ["EDITABLE", "TABLE", "Decision", "Draft"]
+__all__ = ["Decision", "Draft"]

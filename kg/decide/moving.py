@@ -1,20 +1,17 @@
-"""kg_rename_node, kg_delete_node, kg_delete_edge: one event over every graph that is concerned.
+"""kg_rename_node and kg_delete_node: one event over every graph that is concerned.
 
 A rename must not change what any edge means (F5). Endpoints are bare ids, looked up in the edge's own graph first and
 then in the user graph, so all project graphs of the folder count, in use or not.
 """
 
-from typing import Any
-
-from kg.commands import DeleteEdge, DeleteNode, RenameNode
+from kg.commands import DeleteNode, RenameNode
 from kg.decide.draft import Draft
 from kg.decide.holding import held_by_others
 from kg.decide.writing import check_new_id, nudge_id
 from kg.documents import edge_document, node_document
 from kg.errors import Marker, refuse
 from kg.graph import Graph, Node
-from kg.names import clean_endpoint, clean_id, clean_rel
-from kg.render import edge_line
+from kg.names import clean_id
 from kg.sessions import Session
 
 
@@ -79,7 +76,8 @@ def delete_node(draft: Draft, command: DeleteNode) -> None:
     others = _linking_projects(draft, graph, node.id)
     edges = {key.key: [edge_document(edge) for edge in key.edges_of(node.id)] for key in (graph, *others)}
     seq = draft.emit("node_deleted", graph=graph.key, id=node.id, was=node_document(node), edges=edges)
-    own, elsewhere = len(edges.pop(graph.key)), sum(map(len, edges.values()))
+    own = len(edges[graph.key])
+    elsewhere = sum(map(len, edges.values())) - own
     also = f" and {elsewhere} of other graphs" if elsewhere else ""
     draft.say(f"Deleted: {graph.level}/{node.id} with {own} edges{also} seq {seq} (kg undo {seq} brings all back)")
 
@@ -96,19 +94,3 @@ def _check_touchable(draft: Draft, session: Session, graph: Graph, node: Node, *
         raise refuse("locked", f"{graph.level}/{node.id} is locked by a person", marker=marker)
     if session.maintenance and held_by_others(draft.world, session, (graph.key, node.id), draft.now):
         raise refuse("held", f"{graph.level}/{node.id} is in the context of a live session", marker=marker)
-
-
-def delete_edge(draft: Draft, command: DeleteEdge) -> None:
-    """Delete an edge; the reply repeats its notes."""
-    session = draft.require_session(command.session_id)
-    key = (clean_endpoint(command.source), clean_rel(command.rel), clean_endpoint(command.target))
-    found = draft.find_edge(session, key, command.level)
-    if found is None:
-        draft.emit("session_active", session=session.id)
-        draft.say("Edge not found, nothing to do.")
-        return
-    graph, edge = found
-    body: dict[str, Any] = {"graph": graph.key, "edge": edge_document(edge)}
-    seq = draft.emit("edge_deleted", **body)
-    draft.say(f"Deleted: {graph.level} edge seq {seq} (kg undo {seq} restores it)")
-    draft.say(edge_line(edge))

@@ -1,4 +1,4 @@
-"""kg_put_node and kg_put_edge: creating, updating, and the guard that lets nobody overwrite what they have not seen.
+"""kg_put_node: creating, updating, and the guard that lets nobody overwrite what they have not seen.
 
 The guard compares integers only (spec/sessions.md section 4): what the stored node's content_seq is, and from which seq
 this session's view of it was rendered.
@@ -6,15 +6,13 @@ this session's view of it was rendered.
 
 from typing import Any
 
-from kg.apply import CONTENT
 from kg.clock import seconds_since
-from kg.commands import PutEdge, PutNode
-from kg.decide.credits import note_credit, recurrence
+from kg.commands import PutNode
+from kg.decide.credits import note_credit
 from kg.decide.draft import Draft
 from kg.decide.news import add_news
-from kg.documents import edge_document, node_document
 from kg.errors import refuse
-from kg.graph import Edge, Graph, Node
+from kg.graph import Graph, Node
 from kg.healing import heal
 from kg.limits import (
     CHURN_CHANGES,
@@ -24,8 +22,7 @@ from kg.limits import (
     ID_WORDS_NUDGE,
     ID_WORDS_REFUSED,
 )
-from kg.names import clean_endpoint, clean_id, clean_rel, has_date, id_words
-from kg.render import edge_line, node_block
+from kg.names import clean_id, has_date, id_words
 from kg.sessions import Session
 from kg.text import clean_gist, clean_notes, clean_touches, shown
 
@@ -169,50 +166,3 @@ def _json(fields: dict[str, Any]) -> dict[str, Any]:
 def _was(old: Node, fields: dict[str, Any]) -> dict[str, Any]:
     """What an update replaces, so that history and undo need nothing else."""
     return _json({name: getattr(old, name) for name in fields})
-
-
-# --- edges -------------------------------------------------------------------------------------------------------
-
-
-def put_edge(draft: Draft, command: PutEdge) -> None:
-    """Create or update an edge."""
-    session = draft.require_session(command.session_id)
-    graph = draft.graph_of(session, command.level)
-    source, target = clean_endpoint(command.source), clean_endpoint(command.target)
-    rel = clean_rel(command.rel)
-    key = (source, rel, target)
-    old = graph.edges.get(key)
-    notes = clean_notes(command.notes) if command.notes is not None else None
-    if old is not None and (notes is None or notes == old.notes):
-        draft.emit("session_active", session=session.id)
-        draft.say(f"Saved: {_where(graph, old)} (unchanged) seq {old.seq}")
-        return
-    if old is not None and old.notes:
-        _guard_edge(session, graph, old)
-    edge = Edge(source, rel, target, notes or ())
-    body: dict[str, Any] = {"graph": graph.key, "edge": edge_document(edge), "was": old and edge_document(old)}
-    if old is None and (credit := recurrence(draft, session, graph, edge)) is not None:
-        body["credit"] = credit
-    seq = draft.emit("edge_put", **body)
-    draft.say(f"Saved: {_where(graph, edge)} ({'updated' if old else 'new'}) seq {seq}")
-    for end in (source, target):
-        if not graph.is_anything(end):
-            draft.say(f"Note: {end} names no node yet; the edge shows once kg_put_node creates it.")
-    if "credit" in body:
-        draft.say(f"Credit: {target} happened again, which counts as useful.")
-
-
-def _where(graph: Graph, edge: Edge) -> str:
-    return f"{graph.level} edge {shown(edge.source)} --{edge.rel}--> {shown(edge.target)}"
-
-
-def _guard_edge(session: Session, graph: Graph, old: Edge) -> None:
-    seen = max(
-        session.edge_views.get((graph.key, old.key), 0),
-        *(session.view((graph.key, end)).read_seq or 0 for end in (old.source, old.target)),
-    )
-    if seen < old.seq:
-        raise refuse("unseen-edge", f"{_where(graph, old)} has notes that you have not seen", shown=(graph, old))
-
-
-__all__ = ["CONTENT", "check_new_id", "churns", "edge_line", "node_block", "node_document", "put_edge", "put_node"]
