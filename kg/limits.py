@@ -156,6 +156,7 @@ OWNER_TICK_S = 1.0  # between two signs of life of the owner, and between two lo
 DRAIN_S = 5.0  # running requests may take so long at a stop or reload
 DRAIN_POLL_S = 0.02  # between two looks for connections that have become idle
 FIRST_REQUEST_S = 0.25  # a new connection may take so long for its first byte before a stop takes it for idle
+HEAD_S = 10.0  # from the first byte of a request's head to its last; clients send it at once
 WEBSOCKET_CLOSE_S = 0.5  # for a page's answer to our close frame; browsers give it at once
 STOP_S = 25.0  # from the first signal to the kill: 5 s of requests, 10 s of git, flush and checkpoint
 HURRY_S = 5.0  # from the second signal to the kill; a flush and a checkpoint

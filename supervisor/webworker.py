@@ -11,6 +11,8 @@ application's shutdown on INT, QUIT or a lost parent. This one:
 * tells WebSockets to come back (close code 1012) and hangs up on those that do not answer;
 * then runs the application's shutdown, always.
 
+While it serves it also answers 408 to a client whose request head does not come to its end.
+
 TERM and INT say "leave"; QUIT says "leave", and to a worker that is leaving already "hurry": running requests are no
 longer waited for. A second TERM means nothing, because init systems send one to every process of a service. The
 application finds out in `scope["state"]["hurried"]`, a live value.
@@ -151,6 +153,7 @@ class OwnerConnection(ASGIProtocol):  # type: ignore[misc] # gunicorn has no typ
         super().__init__(worker)
         self._opened = worker.loop.time()
         self._head_begun = False
+        self._head_timer: asyncio.TimerHandle | None = None
         self._farewell: asyncio.Future[None] | None = None
         self._farewell_at: float | None = None
 
@@ -158,16 +161,34 @@ class OwnerConnection(ASGIProtocol):  # type: ignore[misc] # gunicorn has no typ
         """See asyncio.Protocol."""
         super().connection_made(transport)
         self.worker.connections.add(self)
+        self._expect(limits.KEEPALIVE_S)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio.Protocol."""
         super().connection_lost(exc)
         self.worker.connections.discard(self)
+        self._expect(None)
 
     def _feed_callback_parser(self, data: bytes) -> bool:
         going: bool = super()._feed_callback_parser(data)
-        self._head_begun = not self._request_ready.is_set()
+        begun, self._head_begun = self._head_begun, not self._request_ready.is_set()
+        if not self._head_begun or self._closed:
+            self._expect(None)
+        elif not begun:
+            self._expect(limits.HEAD_S)
         return going
+
+    def _expect(self, within_s: float | None) -> None:
+        """Expect a whole head within this time; gunicorn itself would wait for ever."""
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+        self._head_timer = None if within_s is None else self.worker.loop.call_later(within_s, self._head_is_late)
+
+    def _head_is_late(self) -> None:
+        if self._awaiting_request:
+            if self._head_begun:
+                self._send_error_response(408, "Request Timeout")
+            self._keepalive_timeout()
 
     def leave(self) -> None:
         """Close, unless a request is under way; to be called again until the connection is gone."""

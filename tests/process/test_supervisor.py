@@ -219,6 +219,18 @@ def test_a_request_whose_head_has_begun_is_answered(toy):
     assert service.process.wait(30) == 0
 
 
+def test_a_head_that_does_not_end_is_given_up(toy):
+    service = toy(TOY_HEAD_S="0.3").started()
+    with open_connections(service.socket_path, 2) as [slow, kept]:
+        slow.connect()
+        slow.sock.sendall(b"GET /pid HTTP/1.1\r\nhost: ")
+        ask(kept)
+        assert slow.sock.makefile("rb").read().startswith(b"HTTP/1.1 408 ")
+        assert ask(kept), "an idle connection is kept longer"
+        kept.sock.sendall(b"GET /pi")
+        assert kept.sock.makefile("rb").read().startswith(b"HTTP/1.1 408 ")
+
+
 def handshake(service):
     one = service.connect()
     one.connect()

@@ -12,6 +12,7 @@ from pathlib import Path
 import falcon
 import falcon.asgi
 
+from kg import limits
 from supervisor.arbiter import run_supervisor
 from supervisor.locks import FolderLock
 from supervisor.log import LogSettings, to_stderr
@@ -96,6 +97,7 @@ def build_app(folder):
 
 def main(folder, port):
     (folder / "notes").mkdir(exist_ok=True)
+    limits.HEAD_S = float(os.environ.get("TOY_HEAD_S", limits.HEAD_S))
 
     def listening(taken):
         (folder / "server.json").write_text(json.dumps({"pid": os.getpid(), "port": taken}))
