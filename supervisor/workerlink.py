@@ -100,13 +100,24 @@ class WorkerProcess:
             async with asyncio.timeout(limits.WORKER_SILENT_S):
                 header_bytes, body_bytes = lengths(await self._reader.readexactly(PREFIX.size))
                 header = header_of(await self._reader.readexactly(header_bytes))
-                return header, await self._reader.readexactly(body_bytes)
+                return header, await self._read_body(body_bytes)
         except TimeoutError as error:
             raise Gone("no sign of life") from error
         except (asyncio.IncompleteReadError, OSError) as error:
             raise Gone("end of file") from error
         except WireError as error:
             raise Gone(f"nonsense, {error}") from error
+
+    async def _read_body(self, count: int) -> bytes:
+        """Gather blocks: reading it at once would copy megabytes several times between two turns of the loop."""
+        blocks: list[bytes] = []
+        while count:
+            block = await self._reader.read(min(count, limits.JOB_BLOCK_BYTES))
+            if not block:
+                raise asyncio.IncompleteReadError(b"", count)
+            blocks.append(block)
+            count -= len(block)
+        return b"".join(blocks)
 
     async def end(self) -> str:
         """Kill the process unless it is dead; return how it ended. May be called again, also when cancelled."""
