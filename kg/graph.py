@@ -76,7 +76,11 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A content change as news and kg_sync tell it; `kind` is put, deleted, renamed, edge_put or edge_deleted."""
+    """A content change as news and kg_sync tell it.
+
+    `kind` is put, deleted, renamed, edge_put, edge_deleted, or rewired (a rename in the graph above moved edges of
+    this one).
+    """
 
     seq: int
     ts: str

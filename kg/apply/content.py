@@ -122,6 +122,8 @@ def node_renamed(step: Step, body: Body) -> None:
         step.world.outbox.rename(key, old=old, new=new)
         step.world.pending = {sid: parts.renamed(key, old=old, new=new) for sid, parts in step.world.pending.items()}
     step.record(key, "renamed", old, other=new)
+    for edge_graph in sorted(body["edges"].keys() - {key}):
+        step.record(edge_graph, "rewired", old, other=new)
 
 
 def _rewire(step: Step, graph: Graph, edge: Edge, *, old: str, new: str) -> None:
@@ -189,6 +191,8 @@ def edges_cleaned(step: Step, body: Body) -> None:
         for edge in map(edge_from, body["edges"]):
             if edge.key in graph.edges:
                 graph.remove_edge(edge.key)
+    for edge in map(edge_from, body["edges"]):
+        step.record(body["graph"], "edge_deleted", edge.source, other=edge.key)
 
 
 def progress_put(step: Step, body: Body) -> None:

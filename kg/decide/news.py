@@ -3,19 +3,21 @@
 Both are ranges of one log. News is the selective one (the newest few, no noise), kg_sync the complete one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import takewhile
 
 from kg.commands import Sync
 from kg.decide.draft import Draft
 from kg.errors import refuse
-from kg.graph import Change, Graph
+from kg.graph import Change, EdgeKey, Graph
 from kg.limits import NEWS_GIST_CHARS, NEWS_LOOK_BACK, NEWS_SHOWN, SYNC_GIST_CHARS
 from kg.render import session_line
 from kg.sessions import Session, writer_session
-from kg.text import shown
+from kg.text import longest_prefix, shown
 
 __all__ = ["add_news", "sync"]
+
+Traced = tuple[Graph, Change, str | None]  # a change, and the id that its node has now
 
 
 def add_news(draft: Draft, session: Session) -> None:
@@ -24,15 +26,15 @@ def add_news(draft: Draft, session: Session) -> None:
     found = sorted(_newsworthy(draft, session, mark), key=lambda item: -item[1].seq)
     if not found:
         return
-    for graph, change in found[:NEWS_SHOWN]:
-        _tell(draft, graph, change)
+    for graph, change, present in found[:NEWS_SHOWN]:
+        _tell(draft, graph, change, present)
     if len(found) > NEWS_SHOWN:
         draft.say(f"News: +{len(found) - NEWS_SHOWN} more, kg_sync lists them")
     draft.say("News: update such a node rather than write it again.")
     draft.text.close(["told", draft.world.seq])
 
 
-def _newsworthy(draft: Draft, session: Session, mark: int) -> Iterator[tuple[Graph, Change]]:
+def _newsworthy(draft: Draft, session: Session, mark: int) -> Iterator[Traced]:
     for key in session.search_order():
         if key in draft.world.unreadable:
             continue
@@ -40,50 +42,71 @@ def _newsworthy(draft: Draft, session: Session, mark: int) -> Iterator[tuple[Gra
         if graph.foreign_seq(session.writer) <= mark:
             continue
         told: set[str] = set()
-        for change in _since(graph, mark, NEWS_LOOK_BACK):
-            if change.id not in told and _is_news(session, graph, change):
-                told.add(change.id)
-                yield graph, change
+        for change, present in _traced(graph, mark, NEWS_LOOK_BACK):
+            if change.kind == "put" and present in told:
+                continue
+            if _is_news(session, graph, change, present):
+                if change.kind == "put" and present is not None:
+                    told.add(present)
+                yield graph, change, present
 
 
-def _is_news(session: Session, graph: Graph, change: Change) -> bool:
+def _is_news(session: Session, graph: Graph, change: Change, present: str | None) -> bool:
     if change.by.startswith("maint:") or writer_session(change.by) == session.id:
         return False
     if graph.level == "user" and change.project not in {None, session.project}:
         return False  # left to kg_sync: another project's work on the user graph is noise here
-    view = session.view((graph.key, change.id))
+    view = session.view((graph.key, present or change.id))
     if change.kind in {"renamed", "deleted"}:
-        new_id = change.other if isinstance(change.other, str) else change.id
-        return session.view((graph.key, new_id)).seen_seq is not None or view.seen_seq is not None
-    node = graph.nodes.get(change.id)
-    if change.kind != "put" or node is None or node.tier == "archived":
+        return view.seen_seq is not None
+    node = graph.nodes.get(present) if present is not None else None
+    if change.kind != "put" or node is None or node.tier != "active":
         return False
     return view.seen_seq is None or view.seen_seq < change.seq
 
 
-def _tell(draft: Draft, graph: Graph, change: Change) -> None:
+def _tell(draft: Draft, graph: Graph, change: Change, present: str | None) -> None:
     if change.kind == "deleted":
         draft.say(f"News: {graph.level}/{change.id} was deleted")
         return
     if change.kind == "renamed":
-        draft.say(f"News: {graph.level}/{change.id} is now {change.other}")
+        draft.say(f"News: {graph.level}/{change.id} is now {present or change.other}")
         return
-    node = graph.nodes[change.id]
+    node = graph.nodes[present or change.id]
     writer = draft.world.sessions.get(writer_session(change.by))
-    who = writer.harness if writer else change.by
+    who = writer.harness if writer else _PERSONS.get(change.by, "an earlier session")
     gist = shown(node.gist)
-    whole = len(gist) <= NEWS_GIST_CHARS
-    line = f"News: {'new' if change.new else 'updated'} {graph.level}/{node.id} by {who}: {gist[:NEWS_GIST_CHARS]}"
-    if whole:
-        draft.say(line, ["seen", graph.key, node.id, node.content_seq, "push"])
+    line = f"News: {'new' if change.new else 'updated'} {graph.level}/{node.id} by {who}: "
+    if len(gist) <= NEWS_GIST_CHARS:
+        draft.say(line + gist, ["seen", graph.key, node.id, node.content_seq, "push"])
     else:
-        draft.say(f"{line}…")
+        draft.say(f"{line}{longest_prefix(gist, NEWS_GIST_CHARS, len)}…")
+
+
+_PERSONS: Mapping[str, str] = {"file": "hand", "editor": "hand", "cli": "hand", "import": "import", "kg": "kg"}
 
 
 def _since(graph: Graph, mark: int, most: int) -> Iterator[Change]:
     """Changes after a mark, newest first, at most so many."""
     newest = (graph.changes[-1 - i] for i in range(min(most, len(graph.changes))))
     return takewhile(lambda change: change.seq > mark, newest)
+
+
+def _traced(graph: Graph, mark: int, most: int) -> Iterator[tuple[Change, str | None]]:
+    """Changes after a mark, newest first, each with the id that its node has now; None when that node is gone.
+
+    An id may have meant one node before a deletion or rename and another one after it, so names are followed backwards.
+    """
+    names: dict[str, str | None] = {}
+    for change in _since(graph, mark, most):
+        if change.kind == "renamed" and isinstance(change.other, str):
+            present = names.get(change.other, change.other)
+            names[change.id], names[change.other] = present, None
+        elif change.kind == "deleted":
+            present = names[change.id] = None
+        else:
+            present = names.get(change.id, change.id)
+        yield change, present
 
 
 # --- kg_sync -----------------------------------------------------------------------------------------------------
@@ -109,50 +132,64 @@ def sync(draft: Draft, command: Sync) -> None:
 
 
 def _level_diff(draft: Draft, session: Session, graph: Graph, since: int) -> None:
-    foreign = [
-        change
-        for change in reversed(list(_since(graph, since, len(graph.changes))))
-        if writer_session(change.by) != session.id
-    ]
-    names = _names_now(graph, since)
-    put = {names.get(change.id, change.id) for change in foreign if change.kind == "put"}
-    nodes = sorted(node_id for node_id in put if node_id in graph.nodes)
-    edges = sorted({change.other for change in foreign if change.kind == "edge_put" and change.other in graph.edges})
-    gone = sorted({change.id for change in foreign if change.kind == "deleted" and change.id not in graph.nodes})
-    cut = sorted(
-        {change.other for change in foreign if change.kind == "edge_deleted" and change.other not in graph.edges}
-    )
-    moved = [change for change in foreign if change.kind == "renamed"]
+    nodes, gone, moved = _node_changes(session, graph, since)
+    put, cut = _edge_changes(session, graph, since)
     name = f"PROJECT {graph.slug}" if graph.slug else "USER"
-    counts = f"{_count(nodes, 'node')}, {_count(edges, 'edge')}, {len(gone) + len(cut)} deleted, {len(moved)} renamed"
-    draft.say(f"=== {name} — {counts} ===")
-    for node_id in nodes:
+    counts = f"{_count(len(nodes), 'node')}, {_count(len(put), 'edge')}, {len(gone) + len(cut)} deleted"
+    draft.say(f"=== {name} — {counts}, {len(moved)} renamed ===")
+    for node_id in sorted(nodes):
         node = graph.nodes[node_id]
         mark = " (archived)" if node.tier == "archived" else ""
-        draft.say(f"  node {node_id}{mark}: {shown(node.gist)[:SYNC_GIST_CHARS]}")
-    for edge_key in edges:
+        draft.say(f"  node {node_id}{mark}: {longest_prefix(shown(node.gist), SYNC_GIST_CHARS, len)}")
+    for edge_key in sorted(put):
         draft.say(f"  {_triple(edge_key)}")
-    for node_id in gone:
+    for node_id in sorted(gone):
         draft.say(f"  deleted {node_id}")
-    for edge_key in cut:
+    for edge_key in sorted(cut):
         draft.say(f"  deleted edge {_triple(edge_key)}")
-    for change in moved:
-        draft.say(f"  renamed {change.id} → {change.other}")
+    for line in reversed(moved):
+        draft.say(f"  renamed {line}")
 
 
-def _names_now(graph: Graph, since: int) -> dict[str, str]:
-    """Old id -> present id, for the renames in the range."""
-    names: dict[str, str] = {}
+def _node_changes(session: Session, graph: Graph, since: int) -> tuple[set[str], set[str], list[str]]:
+    """Nodes that others wrote, ids that they deleted, and their renames, newest first."""
+    nodes: set[str] = set()
+    gone: set[str] = set()
+    moved: list[str] = []
+    for change, present in _traced(graph, since, len(graph.changes)):
+        if writer_session(change.by) == session.id:
+            continue
+        if change.kind == "put" and present is not None and present in graph.nodes:
+            nodes.add(present)
+        elif change.kind == "deleted" and change.id not in graph.nodes:
+            gone.add(change.id)
+        elif change.kind == "renamed":
+            moved.append(f"{change.id} → {present or change.other}")
+    return nodes, gone, moved
+
+
+def _edge_changes(session: Session, graph: Graph, since: int) -> tuple[set[EdgeKey], set[EdgeKey]]:
+    """Edges that others wrote, and edges that they deleted, by the names that their ends have now."""
+    ends: dict[str, str] = {}
+    put: set[EdgeKey] = set()
+    cut: set[EdgeKey] = set()
     for change in _since(graph, since, len(graph.changes)):
-        if change.kind == "renamed" and isinstance(change.other, str):
-            names[change.id] = names.get(change.other, change.other)
-    return names
+        if change.kind in {"renamed", "rewired"} and isinstance(change.other, str):
+            ends[change.id] = ends.get(change.other, change.other)
+        elif isinstance(change.other, tuple) and writer_session(change.by) != session.id:
+            source, rel, target = change.other
+            key = (ends.get(source, source), rel, ends.get(target, target))
+            if change.kind == "edge_put" and key in graph.edges:
+                put.add(key)
+            elif change.kind == "edge_deleted" and key not in graph.edges:
+                cut.add(key)
+    return put, cut
 
 
-def _count(things: list[str] | list[object], word: str) -> str:
-    return f"{len(things)} {word}{'' if len(things) == 1 else 's'}"
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
-def _triple(key: object) -> str:
-    source, rel, target = key  # type: ignore[misc]
+def _triple(key: EdgeKey) -> str:
+    source, rel, target = key
     return f"{shown(source)} --{rel}--> {shown(target)}"
