@@ -254,6 +254,6 @@ SWAP_FAILURES = 4  # candidates that fail in a row end the swaps: the best few d
 SWAPS_JUDGED = 128  # per run; each costs a scoring, and this keeps a run at 10,000 nodes near one second
 PLAN_ROUNDS = 40  # per run; random graphs take 8 at most
 MOVES_PER_STEP = 150  # tier moves checked and applied between two turns of the loop, about 4 ms
-JOB_SLICE = 500  # nodes or edges of a job written between two turns of the loop, about 2 ms
+JOB_SLICE = 200  # nodes or edges of a job written between two turns of the loop, about 1 ms
 PLAN_LIMIT_S = 2.0  # of a plan in a worker; 10,000 nodes with 30,000 edges take less than half of it
 PLAN_SLOW_LIMIT_S = 10.0  # of the next try of a graph whose plan ran out of time

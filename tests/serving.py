@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -162,7 +163,14 @@ class Service:
         """Open a session with kg_read and return its id."""
         folder = cwd or self.base / "app"
         folder.mkdir(exist_ok=True)
-        return self.text("kg_read", cwd=str(folder)).rsplit("Session: ", 1)[1].strip()
+        return session_of(self.text("kg_read", cwd=str(folder)))
+
+
+def session_of(text: str) -> str:
+    """The session id that a reply of kg_read names: in its last line, or in the footer of its first part."""
+    found = re.search(r'^Session: ([0-9a-f]{8})$|session_id="([0-9a-f]{8})"', text, re.MULTILINE)
+    assert found, text[-200:]
+    return found[1] or found[2]
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tests.serving import REPOSITORY, Service
+from tests.serving import REPOSITORY, Service, session_of
 
 
 class ShimClient:
@@ -38,6 +38,11 @@ class ShimClient:
         assert self._process.stdout is not None
         self._process.stdout.close()
 
+    @property
+    def pid(self) -> int:
+        """Of the shim."""
+        return self._process.pid
+
     def request(self, method: str, params: Any) -> dict[str, Any]:
         """Send a message and return the answer."""
         assert self._process.stdin is not None
@@ -57,5 +62,4 @@ class ShimClient:
         """Open a session with kg_read and return its id."""
         folder = cwd or self._service.base / "app"
         folder.mkdir(exist_ok=True)
-        text = self.ask("kg_read", cwd=str(folder))["result"]["content"][0]["text"]
-        return str(text).rsplit("Session: ", 1)[1].strip()
+        return session_of(self.ask("kg_read", cwd=str(folder))["result"]["content"][0]["text"])
