@@ -138,19 +138,22 @@ class Progress:
 class SessionStarted:
     """A client's conversation began, went on or was compacted (SessionStart hook).
 
-    `source` is the client's word: startup, resume, clear, compact, fork or anything new.
+    `source` is the client's word: startup, resume, clear, compact, fork or anything new. `transcript_session` is the
+    last session id that kg's own text in the transcript names, None when there is none or nobody looked.
     """
 
     source: str
     place: Place | None
+    transcript_session: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PromptSubmitted:
-    """A person sent a prompt (UserPromptSubmit hook)."""
+    """A person sent a prompt (UserPromptSubmit hook); `transcript_session` as in SessionStarted."""
 
     prompt: str
     place: Place | None
+    transcript_session: str | None = None
 
 
 Command = (

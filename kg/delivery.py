@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from kg.limits import DELIVERIES_PER_SESSION
+from kg.text import longest_prefix
 
 Effect = Sequence[object]
 PartNumber = tuple[int, int]  # seq of the event that queued a long reply, and which part of it, from 0
@@ -93,21 +94,22 @@ def parts_of(
 
 
 def _pieces(lines: Sequence[str], *, limit: int, measure: Callable[[str], int]) -> Iterator[tuple[str, int]]:
-    """Bodies of the parts, each with the index of the last line that it holds whole (-1: none)."""
+    """Bodies of the parts, each with the index of the last line that it holds to its end (-1: none)."""
     body: list[str] = []
     size = 0
     whole = -1
     for index, line in enumerate(lines):
-        rest, _goes_on = line, False
-        while (cost := measure(rest) + 1) + size > limit:
+        rest, mark, cost = line, "", measure(line) + 1
+        while size + cost > limit:
             if body:
                 yield "\n".join(body), whole
                 body, size = [], 0
                 continue
-            cut = _prefix(rest, limit - 1, measure)
-            yield rest[:cut], whole
-            rest, _goes_on = CONTINUED + rest[cut:], True
-        body.append(rest)
+            head = longest_prefix(rest, limit - 1 - measure(mark), measure)
+            yield mark + head, whole
+            cost += measure(CONTINUED) - measure(mark) - measure(head)
+            rest, mark = rest[len(head) :], CONTINUED
+        body.append(mark + rest)
         size += cost
         whole = index
     if body:
@@ -115,18 +117,6 @@ def _pieces(lines: Sequence[str], *, limit: int, measure: Callable[[str], int]) 
 
 
 CONTINUED = "… "  # begins the rest of a line that did not fit, so that it cannot look like structure
-
-
-def _prefix(text: str, limit: int, measure: Callable[[str], int]) -> int:
-    """Length of the longest prefix that fits, at least one character beyond the continuation mark."""
-    low, high = len(CONTINUED) + 1, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if measure(text[:middle]) <= limit:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _names(effect: Effect, graph: str, node_id: str) -> bool:

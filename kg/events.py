@@ -44,6 +44,7 @@ KINDS: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {
     "session_active": {"session": str},
     "session_attached": {"session": str, "project": str},
     "session_bound": {"session": str, "harness": str, "client_id": str},
+    "session_forked": {"session": str, "parent": str, "harness": str},  # client_id
     "session_marked": {"session": str},
     "session_expired": {"sessions": list},
     "context_reset": {"session": str},

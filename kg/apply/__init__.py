@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from kg.apply import content, table
 from kg.apply.content import CONTENT
 from kg.apply.step import TABLE, Step
-from kg.apply.table import opened_session
+from kg.apply.table import forked_session, opened_session
 from kg.events import Body, Event
 from kg.limits import REQUESTS_KEPT
 from kg.sessions import writer_session
 from kg.world import World
 
-__all__ = ["CONTENT", "TABLE", "apply", "opened_session"]
+__all__ = ["CONTENT", "TABLE", "apply", "forked_session", "opened_session"]
 
 CALLS = frozenset(
     {
@@ -70,6 +70,7 @@ APPLIERS: Mapping[str, Callable[[Step, Body], None]] = {
     "session_active": table.session_active,
     "session_attached": table.session_attached,
     "session_bound": table.session_bound,
+    "session_forked": table.session_forked,
     "session_marked": table.session_marked,
     "session_expired": table.session_expired,
     "context_reset": table.context_reset,

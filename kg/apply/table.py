@@ -29,6 +29,27 @@ def opened_session(event: Event) -> Session:
     )  # fmt: skip
 
 
+def session_forked(step: Step, body: Body) -> None:
+    """A conversation that inherited its beginning got a session of its own."""
+    parent = step.session(body["parent"])
+    if parent is not None:
+        session = forked_session(step.event, parent)
+        step.world.sessions[session.id] = session
+        if session.client_id:
+            step.world.clients[session.harness, session.client_id] = session.id
+
+
+def forked_session(event: Event, parent: Session) -> Session:
+    """The clone that a `session_forked` event makes: views, votes and marks of its parent, no deliveries."""
+    body = event.body
+    return replace(
+        parent, id=body["session"], started=event.ts, active=event.ts, ops=0, harness=body["harness"],
+        client_id=body.get("client_id"), forked_from=parent.id, views=dict(parent.views),
+        edge_views=dict(parent.edge_views), preloaded=set(parent.preloaded), promoted=set(parent.promoted),
+        votes=dict(parent.votes),
+    )  # fmt: skip
+
+
 def session_active(step: Step, body: Body) -> None:
     """Counted by every call; the event has no other effect."""
 

@@ -1,6 +1,9 @@
 """Hook events: a conversation starts or goes on (SessionStart), a person sends a prompt (UserPromptSubmit)."""
 
+from collections.abc import Mapping
+
 from kg.commands import PromptSubmitted, SessionStarted
+from kg.decide.conversations import bind, bound_session, clone, named_session, newest_session
 from kg.decide.draft import Draft
 from kg.decide.projects import place_project
 from kg.decide.reading import open_session
@@ -13,28 +16,30 @@ from kg.sessions import Session
 from kg.text import shown
 from kg.tokens import is_stop_word, tokens
 
+SYNC_HINT = "kg_sync tells what changed."
 FRESH_SOURCES = frozenset({"startup", "clear"})  # the context is new; every other source inherits one
 
 
 def session_started(draft: Draft, command: SessionStarted) -> None:
-    """Bind or open the session of a conversation and deliver the preload."""
-    caller = draft.caller
-    bound = draft.world.clients.get((caller.harness, caller.client_id or ""))
-    known = draft.world.sessions.get(bound) if bound else None
-    if known is not None and command.source not in FRESH_SOURCES:
-        draft.session = known
-        if command.source != "compact":
-            draft.emit("session_active", session=known.id)
-            draft.say(
-                f"kg: session_id {known.id} goes on; all that was shown still counts. kg_sync tells what changed."
-            )
-            return
-        draft.emit("context_reset", session=known.id)
-        _preload(draft, known)
+    """Find, clone or open the session of a conversation; a new context gets the preload."""
+    fresh = command.source in FRESH_SOURCES
+    session = None if fresh else bound_session(draft)
+    parent = None if fresh or session else named_session(draft, command.transcript_session, command.place)
+    if parent is not None:
+        session = clone(draft, parent)
+    if session is None:
+        place = command.place
+        slug = place_project(draft, place) if place is not None and place.root is not None else None
+        _preload(draft, open_session(draft, slug=slug, hook=True))
         return
-    place = command.place
-    slug = place_project(draft, place) if place is not None and place.root is not None else None
-    _preload(draft, open_session(draft, slug=slug))
+    draft.session = session
+    if command.source == "compact":
+        draft.emit("context_reset", session=session.id)
+        _preload(draft, session)
+        return
+    draft.emit("session_active", session=session.id)
+    instead = f" in place of {parent.id}" if parent is not None else ""
+    draft.say(f"kg: session_id {session.id} goes on{instead}; all that was shown still counts. {SYNC_HINT}")
 
 
 def _preload(draft: Draft, session: Session) -> None:
@@ -54,12 +59,13 @@ REMIND = "kg: before you go on, call kg_read(session_id={sid}) and read every pa
 
 def prompt_submitted(draft: Draft, command: PromptSubmitted) -> None:
     """Remind of the full read that is owed, or recall what this prompt is about, or stay silent."""
-    caller = draft.caller
-    bound = draft.world.clients.get((caller.harness, caller.client_id or ""))
-    session = draft.world.sessions.get(bound) if bound else None
-    record = {"client_session": caller.client_id, "session": session.id if session else None}
+    session = _conversation(draft, command)
+    record = {"client_session": draft.client_id, "session": session.id if session else None}
     if session is None:
         draft.logs.append(("recall", {**record, "reason": "unresolved_session"}))
+        return
+    if session.id == draft.fresh and session.forked_from is None:
+        _preload(draft, session)  # the service was down when this conversation began
         return
     draft.session = session
     draft.emit("session_active", session=session.id)
@@ -77,7 +83,23 @@ def prompt_submitted(draft: Draft, command: PromptSubmitted) -> None:
     _recall(draft, session, hits, record)
 
 
-def _recall(draft: Draft, session: Session, hits: list[Hit], record: dict[str, object]) -> None:
+def _conversation(draft: Draft, command: PromptSubmitted) -> Session | None:
+    """The session of this prompt; a conversation that kg never heard of gets one, unless its transcript says more."""
+    place = command.place
+    if draft.client_id is None:
+        return newest_session(draft, place)
+    known = bound_session(draft)
+    if known is not None:
+        return known
+    named = named_session(draft, command.transcript_session, place)
+    if named is not None:
+        return bind(draft, named) if named.client_id is None else clone(draft, named)
+    if command.transcript_session or place is None:
+        return None
+    return open_session(draft, slug=place_project(draft, place) if place.root is not None else None, hook=True)
+
+
+def _recall(draft: Draft, session: Session, hits: list[Hit], record: Mapping[str, object]) -> None:
     best = sorted(hits, key=lambda hit: (-hit.title, -hit.matched, hit.graph.key, hit.node.id))[:RECALL_HITS]
     unseen = [hit for hit in best if not session.in_context((hit.graph.key, hit.node.id))]
     reason = "injected" if unseen else ("all_seen" if best else "no_hits")
