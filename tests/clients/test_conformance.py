@@ -1,8 +1,8 @@
 """The official MCP conformance suite against a real service, once in each era of the protocol.
 
-The service is `fixture_server.py`, kg with the few tools that the suite calls by name; npm/preload.mjs adds the token to
-the suite's requests. What does not apply to a server with tools only is listed in baseline-*.yml. The suite takes it for
-an error when a scenario passes against its listing, and warnings count as failures.
+The service is `fixture_server.py`, kg with the few tools that the suite calls by name; npm/preload.mjs adds the token
+to the suite's requests. What does not apply to a server with tools only is listed in baseline-*.yml. The suite takes it
+for an error when a scenario passes against its listing, and warnings count as failures.
 """
 
 import json

@@ -12,8 +12,8 @@ from mcp.client.streamable_http import streamable_http_client
 MODES = ("legacy", "auto", "2026-07-28")
 SPOKEN = {"legacy": "2025-11-25", "auto": "2026-07-28", "2026-07-28": "2026-07-28"}
 TOOLS = [
-    "kg_read", "kg_search", "kg_put_node", "kg_put_edge", "kg_delete_node", "kg_delete_edge", "kg_rename_node", "kg_useful",
-    "kg_sync", "kg_progress",
+    "kg_read", "kg_search", "kg_put_node", "kg_put_edge", "kg_rename_node", "kg_delete_node", "kg_delete_edge",
+    "kg_useful", "kg_sync", "kg_progress",
 ]  # fmt: skip
 GIST = "ü 会 🙂 the queue drops messages above 64 kB"
 WITHIN_S = 60
@@ -64,7 +64,8 @@ def test_a_lesson_is_written_read_and_found(connect, service, mode):
     async def talk():
         async with connect(mode) as client:
             assert client.protocol_version == SPOKEN[mode]
-            assert client.instructions.startswith("kg is your long-term memory")
+            if mode != "2026-07-28":  # a client that names the version does not ask for an introduction
+                assert client.instructions.startswith("kg is your long-term memory")
             assert [tool.name for tool in (await client.list_tools()).tools] == TOOLS
             session = (await _text(client, "kg_read", cwd=str(folder))).rsplit("Session: ", 1)[1].strip()
             await _text(
