@@ -5,6 +5,7 @@ Optional fields are left out when empty; keys that kg does not know are kept and
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from kg.errors import DocumentInvalid, Refusal
@@ -19,32 +20,46 @@ _NODE_FIELDS: Mapping[str, tuple[str, bool]] = {
     "notes": ("texts", True),
     "touches": ("texts", True),
     "tier": ("tier", True),
-    "created": ("text", True),
+    "created": ("time", True),
     "created_seq": ("seq", True),
     "content_seq": ("seq", True),
     "by": ("text", True),
     "author": ("text?", False),
-    "used": ("text?", False),
-    "read": ("text?", False),
-    "useful": ("texts", False),
-    "credited": ("texts", False),
+    "used": ("time?", False),
+    "read": ("time?", False),
+    "useful": ("times", False),
+    "credited": ("times", False),
     "recurrences": ("seqs", False),
-    "gist_changes": ("texts", False),
-    "orphaned": ("text?", False),
+    "gist_changes": ("times", False),
+    "orphaned": ("time?", False),
     "locked": ("flag", False),
 }
 _ABSENT: Mapping[str, Any] = {
-    "text": "", "text?": None, "texts": (), "seqs": (), "seq": 0, "flag": False, "tier": "active",
+    "text": "", "text?": None, "texts": (), "time": "", "time?": None, "times": (), "seqs": (), "seq": 0, "flag": False,
+    "tier": "active",
 }  # fmt: skip
 _WHAT: Mapping[str, str] = {
     "text": "a text",
     "text?": "a text",
     "texts": "a list of texts",
+    "time": "a time such as 2026-03-02T09:15:02.114Z",
+    "time?": "a time such as 2026-03-02T09:15:02.114Z",
+    "times": "a list of times such as 2026-03-02T09:15:02.114Z",
     "seqs": "a list of sequence numbers",
     "seq": "a whole number from 0",
     "flag": "true or false",
     "tier": "active, archived or orphaned",
 }
+
+
+_CLEARED = frozenset({"text?", "time?"})
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def _is_seq(value: object) -> bool:
@@ -53,9 +68,9 @@ def _is_seq(value: object) -> bool:
 
 def _fits(kind: str, value: object) -> bool:
     match kind:
-        case "text" | "text?":
+        case "text" | "text?" | "time" | "time?":
             return isinstance(value, str)
-        case "texts":
+        case "texts" | "times":
             return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
         case "seqs":
             return isinstance(value, list | tuple) and all(_is_seq(item) for item in value)
@@ -83,7 +98,7 @@ def node_fields(document: Mapping[str, Any], *, key: str = "node", clearing: boo
         row = _NODE_FIELDS.get(name)
         if row is None:
             continue
-        if not _fits(row[0], value) and not (clearing and value is None and row[0] == "text?"):
+        if not _fits(row[0], value) and not (clearing and value is None and row[0] in _CLEARED):
             raise DocumentInvalid(None, f"{key}.{name}", f"must be {_WHAT[row[0]]}")
         fields[name] = tuple(value) if isinstance(value, list) else value
     return fields
@@ -102,6 +117,11 @@ def node_from(node_id: str, document: object) -> Node:
     if not isinstance(document, dict):
         raise DocumentInvalid(None, node_id, "must be an object")
     fields = node_fields(document, key=node_id)
+    for name, value in fields.items():
+        kind = _NODE_FIELDS[name][0]
+        times = (value,) if kind in {"time", "time?"} and value else value if kind == "times" else ()
+        if not all(map(_is_time, times)):
+            raise DocumentInvalid(None, f"{node_id}.{name}", f"must be {_WHAT[kind]}")
     if not fields.get("gist"):
         raise DocumentInvalid(None, f"{node_id}.gist", "must be a text that is not empty")
     extra = {name: value for name, value in document.items() if name not in _NODE_FIELDS}
@@ -129,12 +149,15 @@ def edge_from(document: object, *, key: str = "edge") -> Edge:
     """
     if not isinstance(document, dict):
         raise DocumentInvalid(None, key, "must be an object")
-    ends = []
+    ends: list[str] = []
     for name, clean in (("from", clean_endpoint), ("rel", clean_rel), ("to", clean_endpoint)):
+        value = document.get(name)
+        if not isinstance(value, str):
+            raise DocumentInvalid(None, f"{key}.{name}", "is missing or no text")
         try:
-            ends.append(clean(document[name]))
-        except (KeyError, TypeError, Refusal):
-            raise DocumentInvalid(None, f"{key}.{name}", "is missing or not valid") from None
+            ends.append(clean(value))
+        except Refusal:
+            raise DocumentInvalid(None, f"{key}.{name}", "is not valid") from None
     source, rel, target = ends
     notes, seq, by = document.get("notes", []), document.get("seq", 0), document.get("by", "")
     for name, value, kind in (("notes", notes, "texts"), ("seq", seq, "seq"), ("by", by, "text")):

@@ -7,14 +7,17 @@ duplicate id, two edges of one key, a wrong type, an id that no tool would take,
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import isfinite
 from typing import Any
 
 from kg.codec import from_json
 from kg.documents import Json, edge_from, node_from
-from kg.errors import DocumentInvalid
+from kg.errors import DocumentInvalid, Refusal
 from kg.graph import Edge, Graph, Node
-from kg.limits import FORMAT
+from kg.limits import DOCUMENT_DEPTH, FORMAT
+from kg.positions import line_at, line_of, repeated_key
+from kg.text import clean_gist, clean_notes, clean_touches, quoted, whole_text
 
 BOM = b"\xef\xbb\xbf"
 _CONFLICT = re.compile(rb"^(<{7}|={7}|>{7})( |$|\r)", re.MULTILINE)
@@ -57,33 +60,96 @@ def parse_graph(data: bytes, *, ours: bool = False) -> GraphDocument:
     Raises:
         DocumentInvalid: says where and why.
     """
-    document = from_json(data) if ours else _strict(data)
+    if ours:
+        return _graph(from_json(data))
+    text = _text(data)
+    document = _strict(text)
     if not isinstance(document, dict):
         raise DocumentInvalid(1, None, "the file must hold one JSON object")
     try:
-        return _graph(document)
+        return _cleaned(_graph(_storable(document)))
     except DocumentInvalid as error:
-        raise DocumentInvalid(_line_of(data, error.key), error.key, error.cause) from None
+        line = error.line if error.key is None else line_of(text, error.key)
+        raise DocumentInvalid(line, error.key, error.cause) from None
 
 
-def _strict(data: bytes) -> Any:  # noqa: ANN401 - JSON is any value
-    """Parse like a careful reader: a byte order mark is fine, a key that stands twice is not."""
+def _text(data: bytes) -> str:
+    """The file as text: a byte order mark is fine, other encodings and merge markers are not."""
     data = data.removeprefix(BOM)
     if not data.strip():
         raise DocumentInvalid(1, None, "the file is empty")
     if found := _CONFLICT.search(data):
-        raise DocumentInvalid(_line_at(data, found.start()), None, "a merge conflict of git is not resolved")
+        raise DocumentInvalid(line_at(data, found.start()), None, "a merge conflict of git is not resolved")
     try:
-        return json.loads(data.decode("utf-8"), object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise DocumentInvalid(_line_at(data, error.start), None, "the bytes are not UTF-8") from None
+        raise DocumentInvalid(line_at(data, error.start), None, "the bytes are not UTF-8") from None
+
+
+def _strict(text: str) -> Any:  # noqa: ANN401 - JSON is any value
+    """Parse like a careful reader: a key that stands twice is a fault, and so is what JSON does not have."""
+    try:
+        return json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         raise DocumentInvalid(error.lineno, None, f"not valid JSON: {error.msg}") from None
     except RecursionError:
         raise DocumentInvalid(None, None, "nested too deeply") from None
+    except _NoNumberError as error:
+        raise DocumentInvalid(line_at(text, text.find(str(error))), None, f"{error} is no JSON number") from None
     except _TwiceError as error:
-        key = str(error)
-        raise DocumentInvalid(_line_of(data, key, last=True), key, "stands twice") from None
+        key, line = repeated_key(text) or (str(error), None)
+        raise DocumentInvalid(line, quoted(key), "stands twice") from None
+    except ValueError as error:  # a number of more digits than Python reads
+        raise DocumentInvalid(None, None, f"a number cannot be read: {error}") from None
+
+
+def _storable(value: Any, depth: int = 0, key: str | None = None) -> Any:  # noqa: ANN401 - JSON is any value
+    """The value as it can be written back and into the log, keys that kg does not know included."""
+    if depth > DOCUMENT_DEPTH:
+        raise DocumentInvalid(None, key, f"is nested deeper than {DOCUMENT_DEPTH} levels")
+    match value:
+        case str():
+            return value if value.isascii() else whole_text(value)
+        case dict():
+            return {whole_text(name): _storable(item, depth + 1, name) for name, item in value.items()}
+        case list():
+            return [_storable(item, depth + 1, key) for item in value]
+        case int() if not -(2**63) <= value < 2**63:
+            raise DocumentInvalid(None, key, "is a number of more than 64 bits")
+        case float() if not isfinite(value):
+            raise DocumentInvalid(None, key, "is a number beyond all bounds")
+        case _:
+            return value
+
+
+def _cleaned(document: GraphDocument) -> GraphDocument:
+    """Texts through the same door as those of the tools: one-line gists, no controls, touches that can be files."""
+    nodes = {node_id: _clean_node(node) for node_id, node in document.nodes.items()}
+    edges = {key: _clean_edge(edge) for key, edge in document.edges.items()}
+    return replace(document, nodes=nodes, edges=edges)
+
+
+def _clean_node(node: Node) -> Node:
+    texts: dict[str, Any] = {}
+    for name, clean in (("gist", clean_gist), ("notes", clean_notes), ("touches", clean_touches)):
+        try:
+            texts[name] = clean(getattr(node, name))
+        except Refusal as refusal:
+            raise DocumentInvalid(None, f"{node.id}.{name}", refusal.text) from None
+    same = all(getattr(node, name) == value for name, value in texts.items())
+    return node if same else replace(node, **texts)
+
+
+def _clean_edge(edge: Edge) -> Edge:
+    try:
+        notes = clean_notes(edge.notes)
+    except Refusal as refusal:
+        raise DocumentInvalid(None, edge.source, refusal.text) from None
+    return edge if notes == edge.notes else replace(edge, notes=notes)
+
+
+class _NoNumberError(ValueError):
+    """NaN or Infinity."""
 
 
 class _TwiceError(ValueError):
@@ -102,10 +168,12 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> None:
-    raise DocumentInvalid(None, None, f"{name} is no JSON number")
+    raise _NoNumberError(name)
 
 
 def _graph(document: dict[str, Any]) -> GraphDocument:
+    if unknown := sorted(document.keys() - _TOP):
+        raise DocumentInvalid(None, unknown[0], "is no part of a graph file; meta keeps what else it shall hold")
     meta = document.get("meta", {})
     if not isinstance(meta, dict):
         raise DocumentInvalid(None, "meta", "must be an object")
@@ -144,24 +212,6 @@ def _edges(document: dict[str, Any]) -> dict[tuple[str, str, str], Edge]:
     for number, value in enumerate(found):
         edge = edge_from(value, key=f"edges[{number}]")
         if edge.key in edges:
-            raise DocumentInvalid(None, edge.source, f"the edge {' '.join(edge.key)} stands twice")
+            raise DocumentInvalid(None, f"edges[{number}]", f"the edge {quoted(' '.join(edge.key))} stands twice")
         edges[edge.key] = edge
     return edges
-
-
-def _line_at(data: bytes, offset: int) -> int:
-    return data.count(b"\n", 0, offset) + 1
-
-
-def _line_of(data: bytes, key: str | None, *, last: bool = False) -> int | None:
-    """Line on which the last name of a dotted key stands, as far as it can be told from the text."""
-    if not key:
-        return None
-    start = 0
-    for name in key.split("."):
-        quoted = json.dumps(name, ensure_ascii=False).encode()
-        found = data.rfind(quoted) if last else data.find(quoted, start)
-        if found < 0:
-            return _line_at(data, start) if start else None
-        start = found
-    return _line_at(data, start)

@@ -5,6 +5,7 @@ Suffixes name the unit: `_S` seconds, `_MS` milliseconds, `_CHARS` Unicode code 
 """
 
 # --- identity of the file and wire formats -----------------------------------------------------------------------
+DOCUMENT_DEPTH = 64  # levels of a hand-written file; the JSON writer ends at 254, and the log adds some around it
 FORMAT = 1  # version of the storage format; a file with a larger one was written by a newer kg
 
 # --- the log in memory ---------------------------------------------------------------------------------------------
@@ -253,7 +254,10 @@ SWAPS_PER_ROUND = 3  # then refill has its turn again
 SWAP_FAILURES = 4  # candidates that fail in a row end the swaps: the best few decide
 SWAPS_JUDGED = 128  # per run; each costs a scoring, and this keeps a run at 10,000 nodes near one second
 PLAN_ROUNDS = 40  # per run; random graphs take 8 at most
-MOVES_PER_STEP = 150  # tier moves checked and applied between two turns of the loop, about 4 ms
+MOVES_AT_ONCE = 150  # of a plan that an unchanged graph takes whole, about 4 ms; after an import there are thousands
+MOVES_PER_STEP = 50  # moves of a larger plan, checked and applied between two turns of the loop, about 4 ms
 JOB_SLICE = 200  # nodes or edges of a job written between two turns of the loop, about 1 ms
 PLAN_LIMIT_S = 2.0  # of a plan in a worker; 10,000 nodes with 30,000 edges take less than half of it
 PLAN_SLOW_LIMIT_S = 10.0  # of the next try of a graph whose plan ran out of time
+PLAN_SHARE = 10.0  # a graph rests so many times as long as its last plan took: planning takes a tenth of a core at most
+MEASURED_NODES_MOST = 1_000  # active nodes up to which a plan's result is rendered to compare; about 5 ms

@@ -1,6 +1,7 @@
 """sessions.json: everything that is no graph, as one document (spec/storage.md section 3)."""
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Any
 
 from kg.delivery import Parts
@@ -9,10 +10,13 @@ from kg.limits import FORMAT
 from kg.sessions import Session, View
 from kg.world import Checkpoint, Project, World
 
-_PLAIN = (
-    "started", "active", "start_seq", "harness", "client_id", "project", "scope", "maintenance", "ops", "sync_seq",
-    "news_seq", "full_read_seq", "contexts", "preloads", "credits", "forked_from",
-)  # fmt: skip
+_TEXT, _OPTIONAL_TEXT, _OPTIONAL_SEQ = (str,), (str, type(None)), (int, type(None))
+_PLAIN: Mapping[str, tuple[type, ...]] = {
+    "started": _TEXT, "active": _TEXT, "start_seq": (int,), "harness": _TEXT, "client_id": _OPTIONAL_TEXT,
+    "project": _OPTIONAL_TEXT, "scope": _TEXT, "maintenance": (bool,), "ops": (int,), "sync_seq": (int,),
+    "news_seq": (int,), "full_read_seq": _OPTIONAL_SEQ, "contexts": (int,), "preloads": (int,), "credits": (int,),
+    "forked_from": _OPTIONAL_TEXT,
+}  # fmt: skip
 
 
 def table_document(world: World, *, clean_seq: int) -> Json:
@@ -71,13 +75,25 @@ def _session(session: Session) -> Json:
 def _session_from(session_id: str, row: Json) -> Session:
     return Session(
         id=session_id,
-        **{name: row[name] for name in _PLAIN},
-        views={_key(text): View(*view) for text, view in row["views"].items()},
-        edge_views={(graph, (a, rel, b)): seq for graph, a, rel, b, seq in row["edge_views"]},
+        **{name: _typed(row[name], *kinds) for name, kinds in _PLAIN.items()},
+        views={_key(text): _view_from(view) for text, view in row["views"].items()},
+        edge_views={(str(graph), (str(a), str(rel), str(b))): int(seq) for graph, a, rel, b, seq in row["edge_views"]},
         preloaded={_key(text) for text in row["preloaded"]},
         promoted={_key(text) for text in row["promoted"]},
-        votes={_key(text): count for text, count in row["votes"].items()},
+        votes={_key(text): int(count) for text, count in row["votes"].items()},
     )
+
+
+def _typed(value: Any, *kinds: type) -> Any:  # noqa: ANN401 - one of the kinds
+    """The value, if it is of one of these types; a wrong one must not wait for the event that trips over it."""
+    if type(value) not in kinds:
+        raise TypeError(f"{value!r} is of the wrong type")
+    return value
+
+
+def _view_from(view: list[Any]) -> View:
+    seen, read, via, context = view
+    return View(_typed(seen, *_OPTIONAL_SEQ), _typed(read, *_OPTIONAL_SEQ), _typed(via, str), _typed(context, int))
 
 
 def _key(text: str) -> tuple[str, str]:

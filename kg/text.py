@@ -67,6 +67,11 @@ def tidy(text: str) -> str:
     return _CONTROLS.sub("", _SURROGATES.sub("\ufffd", text))
 
 
+def whole_text(text: str) -> str:
+    """Without lone surrogates, which no file can hold."""
+    return _SURROGATES.sub("\ufffd", text)
+
+
 def tidy_line(text: str) -> str:
     """As `tidy`; also each run of breaks is one blank, and the ends are cut."""
     return one_line(tidy(text)).strip()
