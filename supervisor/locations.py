@@ -38,9 +38,7 @@ class Locator:
         moved = [
             project.slug
             for project in world.projects.values()
-            if _moved_here(
-                Path(project.root), Path(place.root), same=commit is not None and project.first_commit == commit
-            )
+            if _moved_here(Path(project.root), Path(root), same=commit is not None and project.first_commit == commit)
         ]
         if len(moved) != 1:
             return place

@@ -86,7 +86,9 @@ def _run(
             "pid": pid, "started": process_started(pid), "version": __version__, "socket": str(where), "port": taken,
             "root": str(root), "format": FORMAT,
         }  # fmt: skip
-        write_durably(disk, root / SERVER_JSON, [json.dumps(record, indent=2).encode()], keep_previous=False)
+        write_durably(
+            disk, root / SERVER_JSON, [json.dumps(record, indent=2, ensure_ascii=False).encode()], keep_previous=False
+        )
 
     write = to_stderr if log_to_terminal else partial(append_log, root, "server.log", disk=disk)
     return run_supervisor(

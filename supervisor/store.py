@@ -31,6 +31,7 @@ from supervisor.journal import Journal
 log = logging.getLogger("kg.store")
 
 ALWAYS = ("user", "maintain")
+MISSING = "the file is missing"
 
 
 @dataclass(slots=True)
@@ -145,7 +146,7 @@ def _read_part(loaded: Loaded, disk: Disk, root: Path, key: str) -> _Part:
         part.digest = sha256(data).hexdigest()
         part.document = parse_graph(data, ours=known is not None and known.sha256 == part.digest)
     except FileNotFoundError:
-        part.cause = "the file is missing"
+        part.cause = MISSING
     except (OSError, DocumentInvalid) as error:
         part.cause = str(error)
     if part.document is None or known is None or known.sha256 != part.digest:
@@ -179,6 +180,8 @@ def _events(journal: Journal[Event], parts: Iterable[_Part], world: World, clean
         known = world.files.get(part.key)
         if part.kept is not None:
             after = min(after, part.kept.seq)
+        elif part.document is None:
+            after = 0  # only a log that reaches back to the beginning can bring this graph back
         if part.document is not None and (known is None or known.sha256 != part.digest):
             after = min(after, part.document.seq)
     return list(journal.load(max(0, min(after, world.table_seq - LOG_LOOK_BACK))))
@@ -205,17 +208,20 @@ def _install(loaded: Loaded, part: _Part, disk: Disk, *, written: dict[str, str]
         else:
             _install_edited(loaded, part, events)
         return
-    if part.kept is not None:
-        if part.path.exists():
-            log.error("%s: %s", part.path, part.cause)
-            _set_aside(disk, part.path)
-        loaded.recovered.append(f"{part.path} was recovered from its previous copy: {part.cause}")
-        _fill(world, part.key, part.kept)
-        return
-    if part.cause == "the file is missing" and part.key not in written:
+    if part.cause == MISSING and part.key not in written and part.kept is None:
         world.graph(part.key)  # nobody ever wrote it: it starts empty
         return
-    _give_up(world, part)
+    source, origin = part.kept, "its previous copy and the journal"
+    if source is None and events and events[0].seq == 1:
+        source, origin = GraphDocument(0, None, {}, {}), "the journal, which reaches back to its beginning"
+    if source is None:
+        _give_up(world, part)
+        return
+    if part.path.exists():
+        log.error("%s: %s", part.path, part.cause)
+        _set_aside(disk, part.path)
+    loaded.recovered.append(f"{part.path} was recovered from {origin}: {part.cause}")
+    _fill(world, part.key, source)
 
 
 def _give_up(world: World, part: _Part) -> None:

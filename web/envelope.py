@@ -96,7 +96,10 @@ def check_modern(message: Message, request: falcon.asgi.Request, *, headers_too:
         RpcFault: version not served, `_meta` or a header missing, doubled or at odds with the body.
     """
     version = message.meta.get(rpc.META_VERSION)
-    asked = version if isinstance(version, str) else _header(request, HEADER_VERSION)
+    header = _header(request, HEADER_VERSION) if headers_too else None
+    if isinstance(version, str) and header is not None and header != version:
+        raise _mismatch(f"Header {HEADER_VERSION} must equal the body's value.")
+    asked = version if isinstance(version, str) else header
     if asked is not None and asked not in rpc.MODERN_VERSIONS:
         raise RpcFault(
             rpc.UNSUPPORTED_VERSION,
