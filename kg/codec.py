@@ -39,6 +39,11 @@ def to_json(value: object) -> str:
     return orjson.dumps(value).decode()
 
 
+def packed_json(value: object) -> bytes:
+    """Compact JSON as bytes."""
+    return orjson.dumps(value)
+
+
 def json_size(value: object) -> int:
     """Bytes of a value as compact JSON."""
     return len(orjson.dumps(value))
