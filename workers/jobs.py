@@ -5,6 +5,8 @@ A function here is pure: no file, no network, no state between calls. It may be 
 
 from collections.abc import Callable, Mapping
 
+from workers import compaction
+
 Job = Callable[[bytes], bytes]
 
-JOBS: Mapping[str, Job] = {}
+JOBS: Mapping[str, Job] = {"compaction": compaction.plan}
