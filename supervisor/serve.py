@@ -21,7 +21,7 @@ from supervisor.listening import CannotListen
 from supervisor.locks import FolderLock, LockImpossible, describe_owner
 from supervisor.log import LogSettings, to_stderr
 from supervisor.root import load_token, prepare_root, socket_path
-from supervisor.service import Service, write_start_error
+from supervisor.service import Service, read_start_error, write_start_error
 from supervisor.settings import Settings, load_settings
 from web.app import create_app
 
@@ -91,10 +91,14 @@ def _run(
         )
 
     write = to_stderr if log_to_terminal else partial(append_log, root, "server.log", disk=disk)
-    return run_supervisor(
+    status = run_supervisor(
         build_app=build_app, socket_path=where, host=settings.host, port=settings.port, on_listening=on_listening,
         on_stop=lambda: disk.unlink(root / SERVER_JSON), log=LogSettings(settings.log_level, write),
     )  # fmt: skip
+    if status == DONE:
+        return DONE
+    failed = read_start_error(root)  # an owner that served has removed it
+    return _say(*failed) if failed is not None else status
 
 
 def _say(sentence: str, status: int) -> int:

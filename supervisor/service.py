@@ -188,6 +188,8 @@ class Service:
         if self._scheduling is not None:
             await self._scheduling
         await self._schedule.stop()
+        if self._planning is not None:
+            await self._planning.close()
         await self._pool.close()
         if self._checkpoints is not None:
             await self._checkpoints.save_all()
@@ -206,10 +208,10 @@ def write_start_error(root: Path, cause: str, *, status: int, disk: Disk) -> Non
         log.exception("the cause of the failed start could not be written down")
 
 
-def read_start_status(root: Path) -> int:
-    """Exit code that a failed start asked for; 1 when it left no word."""
+def read_start_error(root: Path) -> tuple[str, int] | None:
+    """Cause and exit code of the start that failed last, None when the last one served."""
     try:
         record: Mapping[str, object] = json.loads((root / START_ERROR).read_text(encoding="utf-8"))
-        return int(str(record["status"]))
+        return str(record["cause"]), int(str(record["status"]))
     except (OSError, ValueError, KeyError, TypeError):
-        return 1
+        return None

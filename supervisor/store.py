@@ -183,7 +183,7 @@ def _events(journal: Journal[Event], parts: Iterable[_Part], world: World, clean
         elif part.document is None:
             after = 0  # only a log that reaches back to the beginning can bring this graph back
         if part.document is not None and (known is None or known.sha256 != part.digest):
-            after = min(after, part.document.seq)
+            after = min(after, part.document.seq if part.kept is not None else 0)
     return list(journal.load(max(0, min(after, world.table_seq - LOG_LOOK_BACK))))
 
 
@@ -270,9 +270,9 @@ def _install_edited(loaded: Loaded, part: _Part, events: list[Event]) -> None:
 
 
 def _rebuilt(part: _Part, seq: int, events: list[Event]) -> GraphDocument | None:
-    """The graph as of `seq`, from the previous copy and the log between; None when the log does not reach."""
-    kept = part.kept
-    if kept is None or kept.seq > seq:
+    """The graph as of `seq`, from the previous copy (or nothing) and the log since; None when that does not reach."""
+    kept = part.kept or GraphDocument(0, None, {}, {})
+    if kept.seq > seq:
         return None
     between = [event for event in events if kept.seq < event.seq <= seq]
     if seq > kept.seq and (not events or events[0].seq > kept.seq + 1):
