@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.hook_server import HookServer
+from tests.waiting import until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCRIPT = REPOSITORY / "hooks/kg-hook"
@@ -89,7 +90,13 @@ def folder():
     # Short, because a socket's path may have about a hundred bytes.
     path = Path(tempfile.mkdtemp(prefix="kg-"))
     yield path
-    shutil.rmtree(path)
+
+    def gone() -> bool:
+        # What a hook began behind itself may still be writing its stamp.
+        shutil.rmtree(path, ignore_errors=True)
+        return not path.exists()
+
+    until(gone)
 
 
 def _home(folder: Path, command: list[str], name: str) -> Home:
