@@ -7,6 +7,7 @@ for an error when a scenario passes against its listing, and warnings count as f
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -64,12 +65,12 @@ def test_every_scenario_that_applies_to_a_server_with_tools_only_passes(era, con
 
 def _checks(folder: Path) -> dict[str, list[str]]:
     """The statuses of each scenario's checks. Its folder's name is the scenario between `server-` and a time."""
-    return {
-        path.parent.name.removeprefix("server-").rpartition("-20")[0]: [
-            check["status"] for check in json.loads(path.read_text(encoding="utf-8"))
-        ]
-        for path in folder.glob("server-*/checks.json")
-    }
+    found: dict[str, list[str]] = {}
+    for path in folder.glob("server-*/checks.json"):
+        name = re.fullmatch(r"server-(.+)-\d{4}-\d\d-\d\dT.*", path.parent.name)
+        assert name, path
+        found[name[1]] = [check["status"] for check in json.loads(path.read_text(encoding="utf-8"))]
+    return found
 
 
 def _passed(statuses: list[str]) -> bool:
