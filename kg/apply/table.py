@@ -15,8 +15,7 @@ def session_opened(step: Step, body: Body) -> None:
     if step.table():
         session = opened_session(step.event)
         step.world.sessions[session.id] = session
-        if session.client_id:
-            step.world.clients[session.harness, session.client_id] = session.id
+        _bind(step, session)
 
 
 def opened_session(event: Event) -> Session:
@@ -35,8 +34,7 @@ def session_forked(step: Step, body: Body) -> None:
     if parent is not None:
         session = forked_session(step.event, parent)
         step.world.sessions[session.id] = session
-        if session.client_id:
-            step.world.clients[session.harness, session.client_id] = session.id
+        _bind(step, session)
 
 
 def forked_session(event: Event, parent: Session) -> Session:
@@ -64,8 +62,25 @@ def session_attached(step: Step, body: Body) -> None:
 def session_bound(step: Step, body: Body) -> None:
     """A session belongs to a client's conversation."""
     if (session := step.session(body["session"])) is not None:
+        _unbind(step, session)
         session.harness, session.client_id = body["harness"], body["client_id"]
-        step.world.clients[body["harness"], body["client_id"]] = session.id
+        _bind(step, session)
+
+
+def _bind(step: Step, session: Session) -> None:
+    """A conversation has one session; the one that it had before is nobody's from here on."""
+    if session.client_id:
+        client = (session.harness, session.client_id)
+        before = step.world.sessions.get(step.world.clients.get(client, ""))
+        if before is not None and before is not session:
+            before.client_id = None
+        step.world.clients[client] = session.id
+
+
+def _unbind(step: Step, session: Session) -> None:
+    client = (session.harness, session.client_id or "")
+    if step.world.clients.get(client) == session.id:
+        del step.world.clients[client]
 
 
 def session_marked(step: Step, body: Body) -> None:
@@ -83,9 +98,7 @@ def session_expired(step: Step, body: Body) -> None:
         del step.world.sessions[session_id]
         step.world.pending.pop(session_id, None)
         step.world.outbox.drop_session(session_id)
-        client = (session.harness, session.client_id or "")
-        if step.world.clients.get(client) == session_id:
-            del step.world.clients[client]
+        _unbind(step, session)
 
 
 def context_reset(step: Step, body: Body) -> None:

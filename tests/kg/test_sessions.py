@@ -276,6 +276,7 @@ def test_expiry_does_not_free_a_client_that_moved_on(peer):
     first = bound(peer, "c1")
     peer.start("clear", "c1")
     second = bound(peer, "c1")
+    assert peer.session(first).client_id is None
     peer.emit("session_expired", sessions=[first])
     assert bound(peer, "c1") == second
 
