@@ -28,7 +28,7 @@ bench: $(STAMP) ## print the benchmarks' tables
 clean: ## remove what was set up here; the memory stays
 	rm -rf .venv .cache .coverage .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
-$(STAMP): pyproject.toml uv.lock $(UV)
+$(STAMP): pyproject.toml uv.lock hooks/kg-hook $(UV)
 	@$(UV) sync --frozen --quiet
 	@touch $(STAMP)
 
