@@ -29,7 +29,7 @@ _GIT_LINK = "gitdir:"
 _SETTING = re.compile(r"(bare|worktree)\s*(?:=\s*(.*))?", re.IGNORECASE)
 
 
-def resolve(  # noqa: PLR0913 - each is a fact of its own, named at the call
+def resolve(
     cwd: str,
     *,
     project_root: str | None,

@@ -97,8 +97,8 @@ class Vitals:
         found = list(self.settings.problems)
         if self.journal.unsaved_count:
             found.append(
-                f"{self.journal.unsaved_count} events are not saved: {self.journal.last_error}. They are kept in memory "
-                f"and retried every second: make room on the disk of {self.root}, or make it writable."
+                f"{self.journal.unsaved_count} events are not saved: {self.journal.last_error}. They are kept in memory"
+                f" and retried every second: make room on the disk of {self.root}, or make it writable."
             )
         found += [
             f"{key} is not checkpointed: {cause}. The journal has everything; kg tries again by itself."
