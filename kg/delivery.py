@@ -247,10 +247,8 @@ class Outbox:
 
     def told_seq(self, session: str) -> int:
         """The furthest news that is under way to a session (F37: not to be told twice)."""
-        marks = (
-            int(str(effect[1]))
-            for delivery in self._of_session.get(session, {}).values()
-            for effect in delivery.effects
-            if effect[0] == "told"
-        )
-        return max(marks, default=0)
+        held = self._of_session.get(session)
+        if not held:
+            return 0
+        told = (effect[1] for delivery in held.values() for effect in delivery.effects if effect[0] == "told")
+        return max((seq for seq in told if isinstance(seq, int)), default=0)

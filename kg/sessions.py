@@ -6,7 +6,7 @@ clock is involved. `context` is the number of the client's context window in whi
 compaction the view still counts for the guard, but the gist is no longer in front of the model.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from kg.graph import EdgeKey
@@ -27,11 +27,12 @@ class View:
     def seen(self, seq: int, via: str, context: int) -> "View":
         """The gist as of `seq` was delivered into this context; views never move back."""
         first = self.via if self.via != "unknown" else via
-        return replace(self, seen_seq=max(self.seen_seq or 0, seq), via=first, context=max(self.context, context))
+        return View(max(self.seen_seq or 0, seq), self.read_seq, first, max(self.context, context))
 
     def read_whole(self, seq: int, via: str, context: int) -> "View":
         """The node was delivered in full as of `seq`."""
-        return replace(self.seen(seq, via, context), read_seq=max(self.read_seq or 0, seq))
+        first = self.via if self.via != "unknown" else via
+        return View(max(self.seen_seq or 0, seq), max(self.read_seq or 0, seq), first, max(self.context, context))
 
 
 NO_VIEW = View()

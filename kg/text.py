@@ -62,7 +62,7 @@ _UNSEEN = re.compile(f"{_FLAG}|([{_INVISIBLE}])")
 
 def tidy(text: str) -> str:
     """Without control characters other than breaks, lone surrogates replaced."""
-    if text.isascii() and text.isprintable():
+    if _is_plain(text):
         return text
     return _CONTROLS.sub("", _SURROGATES.sub("\ufffd", text))
 
@@ -74,7 +74,12 @@ def whole_text(text: str) -> str:
 
 def tidy_line(text: str) -> str:
     """As `tidy`; also each run of breaks is one blank, and the ends are cut."""
-    return one_line(tidy(text)).strip()
+    return text.strip() if _is_plain(text) else one_line(tidy(text)).strip()
+
+
+def _is_plain(text: str) -> bool:
+    """Nearly all text: nothing in it has to be looked for."""
+    return text.isascii() and text.isprintable()
 
 
 def clean_gist(text: str) -> str:
@@ -124,6 +129,8 @@ def file_fault(text: str) -> str | None:
         return "is empty"
     if len(text) > FILE_MAX_CHARS:
         return f"has {len(text)} characters, and a path may have {FILE_MAX_CHARS}"
+    if _is_plain(text):
+        return None
     if _BREAKS.search(text) or _CONTROLS.search(text):
         return "contains a control character or line break"
     if any(found.group(1) for found in _UNSEEN.finditer(text)):

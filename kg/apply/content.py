@@ -58,7 +58,7 @@ def node_put(step: Step, body: Body) -> None:
             fields["by"] = by
             if not new and "gist" in changed:
                 fields["gist_changes"] = (*old.gist_changes, ts)[-GIST_CHANGES_KEPT:]
-        _store(step, graph, replace(old, **fields))
+        _store(step, graph, old.altered(fields))
         if old.tier != "active" and graph.nodes[node_id].tier == "active":
             raise_neighbours(graph, node_id)
     if content:
@@ -84,7 +84,7 @@ def _credit(step: Step, credit: Mapping[str, Any]) -> None:
                 fields |= {"tier": "archived", "orphaned": None}
         if case:
             fields["recurrences"] = (*node.recurrences, case)
-        graph.put_node(replace(node, **fields))
+        graph.put_node(node.altered(fields))
     if (voter := credit.get("session")) and (session := step.session(voter)) is not None:
         if credit.get("maintenance"):
             session.credits += credit.get("stamps", 1)

@@ -21,9 +21,10 @@ from kg.decide.writing import put_node
 from kg.delivery import Part, Text, parts_of
 from kg.errors import Refusal
 from kg.graph import Edge, Graph, Node
-from kg.harness import row_of
+from kg.harness import Harness, row_of
 from kg.limits import PART_RESERVE_UNITS
 from kg.render import edge_line, node_block
+from kg.sessions import Session
 from kg.world import World
 
 __all__ = ["Decision", "decide"]
@@ -82,28 +83,29 @@ def _refused(draft: Draft, refusal: Refusal) -> Decision:
 
 def _finished(draft: Draft, *, code: str | None) -> Decision:
     """Cut the reply to the client's size; the parts behind the first are kept with the session."""
-    session = draft.session
-    part = Part(str(draft.text), draft.text.all_effects())
-    number = draft.part
-    if session is not None and draft.part is None and draft.caller.channel != "hook":
-        parts = _cut(draft, session.id)
-        part = parts[0]
-        if len(parts) > 1:
-            queued = draft.emit(
-                "delivery_queued", session=session.id, context=session.contexts, rendered_seq=draft.world.seq,
-                texts=[each.text for each in parts],
-                effects=[[list(effect) for effect in each.effects] for each in parts],
-            )  # fmt: skip
-            number = (queued, 0)
+    session, number = draft.session, draft.part
+    text, effects = str(draft.text), draft.text.all_effects()
+    if session is not None and number is None and draft.caller.channel != "hook":
+        row = row_of(draft.caller.harness)
+        if row.measure(text) > row.part_limit:
+            parts = _cut(draft, session.id, row)
+            text, effects = parts[0].text, parts[0].effects
+            number = (_queued(draft, session, parts), 0)
+    session_id = session.id if session is not None else None
     return Decision(
-        tuple(draft.events), part.text, part.effects, session.id if session else None, code, number, draft.notice,
-        tuple(draft.logs),
+        tuple(draft.events), text, effects, session_id, code, number, draft.notice, tuple(draft.logs)
     )  # fmt: skip
 
 
-def _cut(draft: Draft, session_id: str) -> list[Part]:
-    row = row_of(draft.caller.harness)
+def _queued(draft: Draft, session: Session, parts: list[Part]) -> int:
+    """Seq of the event that keeps the parts."""
+    return draft.emit(
+        "delivery_queued", session=session.id, context=session.contexts, rendered_seq=draft.world.seq,
+        texts=[each.text for each in parts], effects=[[list(effect) for effect in each.effects] for each in parts],
+    )  # fmt: skip
 
+
+def _cut(draft: Draft, session_id: str, row: Harness) -> list[Part]:
     def footer(number: int, total: int) -> str:
         if number == total:
             return f"Part {number} of {total}."

@@ -3,7 +3,7 @@
 Both are ranges of one log. News is the selective one (the newest few, no noise), kg_sync the complete one.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import takewhile
 
 from kg.commands import Sync
@@ -22,8 +22,11 @@ Traced = tuple[Graph, Change, str | None]  # a change, and the id that its node 
 
 def add_news(draft: Draft, session: Session) -> None:
     """Append the newest changes of others; they count as told once this reply has arrived."""
-    mark = max(session.start_seq, session.sync_seq, session.news_seq, draft.world.outbox.told_seq(session.id))
-    found = sorted(_newsworthy(draft, session, mark), key=lambda item: -item[1].seq)
+    world, writer = draft.world, session.writer
+    mark = max(session.start_seq, session.sync_seq, session.news_seq, world.outbox.told_seq(session.id))
+    graphs = [world.graph(key) for key in session.search_order() if key not in world.unreadable]
+    changed = [graph for graph in graphs if graph.foreign_seq(writer) > mark]
+    found = sorted(_newsworthy(session, changed, mark), key=lambda item: -item[1].seq) if changed else []
     if not found:
         return
     for graph, change, present in found[:NEWS_SHOWN]:
@@ -34,13 +37,8 @@ def add_news(draft: Draft, session: Session) -> None:
     draft.text.close(["told", draft.world.seq])
 
 
-def _newsworthy(draft: Draft, session: Session, mark: int) -> Iterator[Traced]:
-    for key in session.search_order():
-        if key in draft.world.unreadable:
-            continue
-        graph = draft.world.graph(key)
-        if graph.foreign_seq(session.writer) <= mark:
-            continue
+def _newsworthy(session: Session, graphs: Iterable[Graph], mark: int) -> Iterator[Traced]:
+    for graph in graphs:
         told: set[str] = set()
         for change, present in _traced(graph, mark, NEWS_LOOK_BACK):
             if change.kind == "put" and present in told:

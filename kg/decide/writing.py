@@ -69,8 +69,7 @@ def _create(draft: Draft, graph: Graph, node_id: str, sent: dict[str, Any]) -> N
 
 def check_new_id(node_id: str, *, marker: Any) -> None:  # noqa: ANN401 - a Marker
     """Refuse an id that makes a sentence; the gist makes the claim."""
-    words = len(id_words(node_id))
-    if words >= ID_WORDS_REFUSED:
+    if node_id.count("-") + 1 >= ID_WORDS_REFUSED and (words := len(id_words(node_id))) >= ID_WORDS_REFUSED:
         raise refuse("long-id", f"{node_id} has {words} words", marker=marker)
 
 
@@ -153,7 +152,7 @@ def _nudge(draft: Draft, node_id: str, gist: str, *, new: bool) -> None:
 
 def nudge_id(draft: Draft, node_id: str) -> None:
     """Advice on an id that was accepted."""
-    if len(id_words(node_id)) >= ID_WORDS_NUDGE:
+    if node_id.count("-") + 1 >= ID_WORDS_NUDGE and len(id_words(node_id)) >= ID_WORDS_NUDGE:
         draft.say("Note: this id has 6 words; 3-5 that name the subject are found more easily.")
     if has_date(node_id):
         draft.say("Note: the id holds a date; an id names the subject, kg keeps the time by itself.")
