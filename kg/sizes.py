@@ -228,8 +228,13 @@ class WhatIf:
     def anchors(self) -> int:
         """Characters of the lines of archived ids; counted when first asked for."""
         if self._anchors is None:
-            tiers = ((node_id, self._moved.get(node_id) or node.tier) for node_id, node in self.graph.nodes.items())
-            self._anchors = sum(lines.charge(lines.anchor(node_id)) for node_id, tier in tiers if tier == "archived")
+            moved = self._moved
+            archived = [
+                len(node_id)
+                for node_id, node in self.graph.nodes.items()
+                if (moved.get(node_id) or node.tier) == "archived"
+            ]
+            self._anchors = lines.charge(lines.anchor("")) * len(archived) + sum(archived)
         return self._anchors
 
     def tier(self, node_id: str) -> Tier:
