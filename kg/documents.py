@@ -128,6 +128,25 @@ def node_from(node_id: str, document: object) -> Node:
     return Node(id=clean, extra=extra, **fields)
 
 
+def own_node(node_id: str, document: Json) -> Node:
+    """Read a node that kg wrote itself: nothing is checked, which is several times as fast."""
+    fields = {
+        name: tuple(value) if type(value) is list else value for name, value in document.items() if name in _NODE_FIELDS
+    }
+    if len(fields) != len(document):
+        fields["extra"] = {name: value for name, value in document.items() if name not in _NODE_FIELDS}
+    return Node(node_id, **fields)
+
+
+def own_edge(document: Json) -> Edge:
+    """Read an edge that kg wrote itself."""
+    extra = {name: value for name, value in document.items() if name not in _EDGE_FIELDS}
+    return Edge(
+        document["from"], document["rel"], document["to"], tuple(document.get("notes", ())), document["seq"],
+        document["by"], extra,
+    )  # fmt: skip
+
+
 def node_document(node: Node) -> Json:
     """Write a node; keys in the fixed order, empty optional fields left out."""
     document: Json = {}

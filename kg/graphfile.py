@@ -12,7 +12,7 @@ from math import isfinite
 from typing import Any
 
 from kg.codec import from_json
-from kg.documents import Json, edge_from, node_from
+from kg.documents import Json, edge_from, node_from, own_edge, own_node
 from kg.errors import DocumentInvalid, Refusal
 from kg.graph import Edge, Graph, Node
 from kg.limits import DOCUMENT_DEPTH, FORMAT
@@ -61,7 +61,7 @@ def parse_graph(data: bytes, *, ours: bool = False) -> GraphDocument:
         DocumentInvalid: says where and why.
     """
     if ours:
-        return _graph(from_json(data))
+        return _own(from_json(data))
     text = _text(data)
     document = _strict(text)
     if not isinstance(document, dict):
@@ -169,6 +169,15 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> None:
     raise _NoNumberError(name)
+
+
+def _own(document: dict[str, Any]) -> GraphDocument:
+    """A file whose bytes kg wrote: its form is known."""
+    meta = document["meta"]
+    nodes = {key: own_node(key, value) for key, value in document["nodes"].items()}
+    edges = {edge.key: edge for edge in map(own_edge, document["edges"])}
+    extra = {name: value for name, value in meta.items() if name not in _META}
+    return GraphDocument(meta["seq"], meta["root"], nodes, edges, meta["progress"], extra)
 
 
 def _graph(document: dict[str, Any]) -> GraphDocument:

@@ -141,7 +141,8 @@ class Planning:
             data = await self._pool.run(KIND, b"".join(pieces), subject=key, version=seq, limit_s=limit_s)
             proposal = await asyncio.to_thread(decode_proposal, data)
         except JobFailed as error:
-            state.slow = error.reason == "limit"
+            if error.reason == "limit" and not state.slow:
+                state.slow, state.planned_seq = True, -1  # the next tick tries again, with more time
             self._failed(key, state, str(error))
             return
         except ProposalInvalid as error:
