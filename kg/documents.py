@@ -130,7 +130,7 @@ def node_from(node_id: str, document: object) -> Node:
 
 def own_node(node_id: str, document: Json) -> Node:
     """Read a node that kg wrote itself: nothing is checked, which is several times as fast."""
-    fields = {
+    fields: Json = {
         name: tuple(value) if type(value) is list else value for name, value in document.items() if name in _NODE_FIELDS
     }
     if len(fields) != len(document):
