@@ -56,17 +56,18 @@ def edits(world: World, graph: Graph, base: Base, file: GraphDocument, *, now: s
     events: list[Body] = []
     conflicts: list[str] = []
     for node_id, node in file.nodes.items():
-        wanted = _settled(node, now)
-        before, present = base.nodes.get(node_id), graph.nodes.get(node_id)
-        changed = [name for name in TAKEN if before is None or getattr(wanted, name) != getattr(before, name)]
-        extra = before is None or dict(wanted.extra) != dict(before.extra)
-        fields = {name: getattr(wanted, name) for name in changed}
-        if present is not None:
-            fields = {name: value for name, value in fields.items() if value != getattr(present, name)}
-            if before is None or any(getattr(present, name) != getattr(before, name) for name in fields):
-                conflicts.extend([node_id] if fields else [])
-        if fields or (extra and (present is None or dict(present.extra) != dict(wanted.extra))):
-            events.append(_put(graph.key, node_id, present, fields, wanted, extra=extra))
+        wanted, before = _settled(node, now), base.nodes.get(node_id)
+        changed = _changed(before, wanted)
+        if not changed:
+            continue
+        present = graph.nodes.get(node_id) or (_renamed(graph, before, file) if before is not None else None)
+        if present is None:
+            events.append(_created(graph.key, wanted, now))
+            conflicts.extend([node_id] if before is not None else [])
+        elif fields := {name: value for name, value in changed.items() if value != getattr(present, name)}:
+            events.append(_put(graph.key, present, fields))
+            apart = before is None or any(getattr(present, name) != getattr(before, name) for name in fields)
+            conflicts.extend([present.id] if apart else [])
     gone = sorted(node_id for node_id in base.nodes.keys() - file.nodes.keys() if node_id in graph.nodes)
     events.extend(_deleted(world, graph, graph.nodes[node_id]) for node_id in gone)
     deleted = {event["id"] for event in events if event["kind"] == "node_deleted"}
@@ -88,15 +89,42 @@ def _settled(node: Node, now: str) -> Node:
     return node
 
 
-def _put(key: str, node_id: str, present: Node | None, fields: Body, wanted: Node, *, extra: bool) -> Body:
-    values = {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
-    if extra and wanted.extra:
-        values["extra"] = dict(wanted.extra)
-    was = None
-    if present is not None:
-        was = {name: getattr(present, name) for name in fields}
-        was = {name: list(value) if isinstance(value, tuple) else value for name, value in was.items()}
-    return {"kind": "node_put", "graph": key, "id": node_id, "set": values, "was": was}
+def _changed(before: Node | None, wanted: Node) -> Body:
+    """The fields that the person changed, all that are not empty for a node that was not there."""
+    names = (*TAKEN, "extra")
+    return {name: getattr(wanted, name) for name in names if getattr(wanted, name) != getattr(before or _NOTHING, name)}
+
+
+_NOTHING = Node("", "")
+
+
+def _renamed(graph: Graph, before: Node, file: GraphDocument) -> Node | None:
+    """The node that had this id when the file was written, if it has another one now."""
+    node_id = before.id
+    for change in graph.changes:
+        if change.kind == "renamed" and change.id == node_id and change.seq > before.content_seq:
+            node_id = str(change.other)
+    return None if node_id in file.nodes else graph.nodes.get(node_id)
+
+
+def _created(key: str, wanted: Node, now: str) -> Body:
+    """A node of the person's; also one that was edited after kg had deleted it, which comes back whole."""
+    fields = _changed(None, wanted)
+    fields.setdefault("created", now)
+    return {"kind": "node_put", "graph": key, "id": wanted.id, "set": _plain(fields), "was": None}
+
+
+def _put(key: str, present: Node, fields: Body) -> Body:
+    was = {name: getattr(present, name) for name in fields}
+    return {"kind": "node_put", "graph": key, "id": present.id, "set": _plain(fields), "was": _plain(was)}
+
+
+def _plain(fields: Body) -> Body:
+    """As JSON has it."""
+    return {
+        name: list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
+        for name, value in fields.items()
+    }
 
 
 def _deleted(world: World, graph: Graph, node: Node) -> Body:
@@ -107,11 +135,15 @@ def _deleted(world: World, graph: Graph, node: Node) -> Body:
     return {"kind": "node_deleted", "graph": graph.key, "id": node.id, "was": node_document(node), "edges": edges}
 
 
+def _differs(one: Edge | None, other: Edge) -> bool:
+    return one is None or one.notes != other.notes or dict(one.extra) != dict(other.extra)
+
+
 def _edge_edits(graph: Graph, base: Base, file: GraphDocument, deleted: set[str]) -> list[Body]:
     events: list[Body] = []
     for key, edge in file.edges.items():
         before, present = base.edges.get(key), graph.edges.get(key)
-        if (before is None or before.notes != edge.notes) and (present is None or present.notes != edge.notes):
+        if _differs(before, edge) and _differs(present, edge):
             was = edge_document(present) if present else None
             events.append({"kind": "edge_put", "graph": graph.key, "edge": edge_document(edge), "was": was})
     gone = sorted(key for key in base.edges.keys() - file.edges.keys() if key in graph.edges)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from kg.clock import seconds_since
 from kg.documents import edge_document
 from kg.events import Body
-from kg.graph import Graph
+from kg.graph import Edge, Graph
 from kg.healing import heal
 from kg.limits import SESSION_IDLE_S
 from kg.world import World
@@ -26,6 +26,7 @@ def healed_nodes(world: World) -> Iterator[Body]:
                 fields["notes"] = list(healed.notes)
             if healed.touches and not node.touches:
                 fields["touches"] = list(healed.touches)
+            fields["author"] = node.writer  # healing is no writing: who wrote it stays its author
             was = {name: getattr(node, name) for name in fields}
             was = {name: list(value) if isinstance(value, tuple) else value for name, value in was.items()}
             yield {"kind": "node_put", "graph": graph.key, "id": node.id, "set": fields, "was": was}
@@ -41,8 +42,8 @@ def dangling_edges(world: World, *, kept_from: int) -> Iterator[Body]:
             yield {"kind": "edges_cleaned", "graph": graph.key, "edges": stale}
 
 
-def _dangles(graph: Graph, edge: object) -> bool:
-    return any(not graph.is_anything(end) for end in (edge.source, edge.target))  # type: ignore[attr-defined]
+def _dangles(graph: Graph, edge: Edge) -> bool:
+    return not (graph.is_anything(edge.source) and graph.is_anything(edge.target))
 
 
 def recurrences(world: World) -> Iterator[Body]:
