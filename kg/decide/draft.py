@@ -127,6 +127,15 @@ class Draft:
                 return graph, node
         return None
 
+    def say_whose(self) -> None:
+        """Tell a conversation that uses another one's session which is its own: a resumed agent may hold an old id."""
+        session, caller = self.session, self.caller
+        if session is None or session.client_id in {None, caller.client_id} or session.harness != caller.harness:
+            return
+        own = self.world.clients.get((caller.harness, self.client_id or ""))
+        if own is not None and own != session.id and own in self.world.sessions:
+            self.say(f"Note: session {session.id} belongs to another conversation; yours is {own}.")
+
     def say(self, line: str, *effects: Effect) -> None:
         """One more line of the reply."""
         self.text.add(line, *effects)

@@ -125,6 +125,7 @@ def sync(draft: Draft, command: Sync) -> None:
                 "do a full kg_read to be sure."
             )
         _level_diff(draft, session, graph, since)
+    draft.say_whose()
     draft.say(session_line(session.id))
     draft.text.close(["synced", draft.world.seq])
 

@@ -47,6 +47,7 @@ def read(draft: Draft, command: Read) -> None:
         if session.full_read_seq is None:
             draft.say(ANNOUNCE)
         draft.text.close(["full_read", draft.world.seq])
+    draft.say_whose()
     draft.say(session_line(session.id))
 
 

@@ -49,6 +49,7 @@ def put_node(draft: Draft, command: PutNode) -> None:
         draft.say(f"Note: the gist held a whole tool call; recovered from it: {', '.join(healed.recovered)}.")
     if credited:
         draft.say(f"Credit: your note on {graph.level}/{node_id} counts as useful to its author's lesson.")
+    draft.say_whose()
     add_news(draft, session)
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from kg.commands import Caller
+from kg.commands import Caller, PutNode, Read, Sync
 from kg.limits import SESSION_IDLE_S
 from kg.upkeep import expired_sessions
 from tests.kg.peer import APP, OTHER, Peer, state_of
@@ -285,6 +285,22 @@ def test_a_clock_set_back_expires_nobody(peer):
     peer.open()
     assert expired_sessions(peer.world, now="1999-01-01T00:00:00.000Z") == []
     assert expired_sessions(peer.world, now="no time") == []
+
+
+@pytest.mark.parametrize("tool", ["read", "put", "sync"])
+def test_who_uses_another_conversations_session_is_served_and_told_its_own(peer, tool):
+    peer.start("startup", "c1")
+    peer.start("startup", "c2")
+    first, second = bound(peer, "c1"), bound(peer, "c2")
+    caller = Caller(channel="shim", harness="claude", client_id="c2")
+    commands = {"read": Read(first), "put": PutNode(first, "project", "a", "g"), "sync": Sync(first)}
+    reply = peer.call(commands[tool], caller=caller)
+    assert reply.code is None
+    assert f"session {first} belongs to another conversation; yours is {second}" in reply.text
+    if tool != "put":
+        assert reply.text.splitlines()[-1] == f"Session: {first}"
+    own = peer.call(commands[tool], caller=Caller(channel="shim", harness="claude", client_id="c1"))
+    assert "belongs to another" not in own.text
 
 
 def test_two_clients_with_one_session_are_both_served(peer):
