@@ -14,7 +14,7 @@ from kg.events import Event
 from kg.fresh import fresh_ids
 from kg.graph import Edge, Graph, Node, graph_of
 from kg.job import decode_job, encode_job, job_rows
-from kg.proposal import Move, Proposal, Rests
+from kg.proposal import Move, Proposal, Rests, decode_proposal, encode_proposal
 from kg.sizes import Bounds
 from kg.world import World
 from tests.kg.test_compaction_properties import GRAPHS, check_at_rest, content_of, rendered
@@ -41,7 +41,8 @@ def do(world: World, kind: str, **body: object) -> None:
 
 
 def planned(graph: Graph, *, budget: int, prune: int | None = None) -> Proposal:
-    return plan(decode_job(encode_job(job_rows(graph, now=NOW, prune=prune, budget=budget))))
+    proposal = plan(decode_job(encode_job(job_rows(graph, now=NOW, prune=prune, budget=budget))))
+    return decode_proposal(encode_proposal(proposal))
 
 
 def admitted(world: World, proposal: Proposal, *, budget: int, prune: int | None = None, key: str = KEY) -> Admission:

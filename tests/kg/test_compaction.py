@@ -2,7 +2,7 @@
 
 import pytest
 
-from kg.compaction import overdue, plan
+from kg.compaction import Run, Step, overdue, plan
 from kg.fresh import fresh_ids, fresh_numbers, newest_first
 from kg.graph import Edge, Graph, Node, graph_of
 from kg.job import Job, decode_job, encode_job, job_rows
@@ -152,9 +152,10 @@ def test_a_level_within_its_budget_is_left_alone():
 
 
 def test_above_the_budget_the_least_are_archived_down_to_the_ceiling():
-    graph = level(*(node(f"n{number}", number) for number in range(1, 11)))
+    used = {1: 30, 2: 20, 3: 50, 4: 10, 5: 40}
+    graph = level(*(node(f"n{number}", number, used=day(used.get(number, 60))) for number in range(1, 11)))
     proposal = plan_of(graph, 1_000)
-    assert moves(proposal) == [(f"n{number}", "archived", "archive") for number in (1, 2, 3)]
+    assert moves(proposal) == [(f"n{number}", "archived", "archive") for number in (4, 2, 1)]
     assert proposal.size == 8 + 7 * LINE + 62 + 3 * 5
     assert proposal.size <= Bounds(1_000).ceiling
 
@@ -218,6 +219,27 @@ def test_a_far_better_archived_node_changes_places_with_the_worst_active_one():
     proposal = plan_of(graph, budget)
     assert moves(proposal) == [("n1", "archived", "swap"), ("better", "active", "swap")]
     assert [move.partner for move in proposal.moves] == ["better", "n1"]
+
+
+def test_no_swap_happens_for_a_rise_below_the_margin():
+    nodes = [node(f"n{number}", 2 * number) for number in range(1, 21)]
+    slightly_better = node("better", 3, tier="archived")
+    graph = level(*nodes, slightly_better)
+    assert plan_of(graph, graph.size * 100 // 80).moves == ()
+
+
+def test_half_a_swap_whose_other_half_was_undone_counts_as_what_it_does():
+    graph = level(node("a", 1), node("b", 1), node("c", 1, tier="archived"))
+    run = Run(job_of(graph, 1_000))
+    a, b, c = range(3)
+    run.trail.append(Step({a: "archived", c: "active"}, "swap", 0))
+    run.trail.append(Step({b: "archived", a: "active"}, "swap", 0))
+    for number, tier in ((b, "archived"), (c, "active")):
+        run.table.move(number, tier)
+    assert [(move.id, move.to, move.why, move.partner) for move in run.proposal().moves] == [
+        ("c", "active", "refill", None),
+        ("b", "archived", "archive", None),
+    ]
 
 
 def test_no_swap_happens_for_a_tie():

@@ -14,11 +14,11 @@ from kg.fresh import fresh_ids
 from kg.graph import Edge, Graph, Node, graph_of
 from kg.job import Job, decode_job, encode_job, job_rows
 from kg.limits import SWAP_MARGIN, SWAPS_JUDGED
-from kg.proposal import encode_proposal
+from kg.proposal import decode_proposal, encode_proposal
 from kg.sizes import Bounds
 from tests.strategies.levels import GENERATORS, NOW, Level, day, dice, mixed
 
-GRAPHS = int(os.environ.get("KG_COMPACTION_GRAPHS", "160"))
+GRAPHS = int(os.environ.get("KG_COMPACTION_GRAPHS", "120"))
 SHARES = {"mixed": 1, "fresh-heavy": 1, "anchor-heavy": 4}
 STEPS = {
     "mixed": {"archive", "refill", "swap"},
@@ -114,6 +114,7 @@ def settle(level: Level, rules: Rules = RULES) -> Counter[str]:
         run = run_of(job_of(level.graph, level.budget), rules)
         proposal = run.proposal()
         assert proposal.size == run.table.size
+        assert decode_proposal(encode_proposal(proposal)) == proposal
         replay.follow(run)
         if not run.trail:
             replay.at_rest()
