@@ -228,17 +228,29 @@ def test_no_swap_happens_for_a_rise_below_the_margin():
     assert plan_of(graph, graph.size * 100 // 80).moves == ()
 
 
-def test_half_a_swap_whose_other_half_was_undone_counts_as_what_it_does():
-    graph = level(node("a", 1), node("b", 1), node("c", 1, tier="archived"))
+def test_a_better_node_that_is_too_large_leaves_its_place_to_the_next():
+    nodes = [node(f"n{number}", number) for number in range(1, 8)]
+    votes = (day(299), day(300))
+    better = node("better", 3, tier="archived", used=day(300), useful=votes)
+    too_large = node("too-large", 3, tier="archived", length=900, used=day(301), useful=(*votes, day(301)))
+    graph = level(*nodes, better, too_large)
+    proposal = plan_of(graph, graph.size * 100 // 80)
+    assert moves(proposal) == [("n1", "archived", "swap"), ("better", "active", "swap")]
+
+
+def test_half_a_swap_whose_other_half_went_on_counts_as_what_it_does():
+    graph = level(node("a"), node("b"), node("c", tier="archived"), node("d", tier="archived"))
     run = Run(job_of(graph, 1_000))
-    a, b, c = range(3)
-    run.trail.append(Step({a: "archived", c: "active"}, "swap", 0))
-    run.trail.append(Step({b: "archived", a: "active"}, "swap", 0))
-    for number, tier in ((b, "archived"), (c, "active")):
+    a, b, c, d = range(4)
+    swaps = ({a: "archived", c: "active"}, {b: "archived", a: "active"}, {a: "archived", d: "active"})
+    run.trail.extend(Step(swap, "swap", 0) for swap in swaps)
+    for number, tier in enumerate(("archived", "archived", "active", "active")):
         run.table.move(number, tier)
     assert [(move.id, move.to, move.why, move.partner) for move in run.proposal().moves] == [
         ("c", "active", "refill", None),
         ("b", "archived", "archive", None),
+        ("a", "archived", "swap", "d"),
+        ("d", "active", "swap", "a"),
     ]
 
 
