@@ -98,14 +98,15 @@ def _pieces(lines: Sequence[str], *, limit: int, measure: Callable[[str], int]) 
     body: list[str] = []
     size = 0
     whole = -1
+    line_break = measure("\n")
     for index, line in enumerate(lines):
-        rest, mark, cost = line, "", measure(line) + 1
+        rest, mark, cost = line, "", measure(line) + line_break
         while size + cost > limit:
             if body:
                 yield "\n".join(body), whole
                 body, size = [], 0
                 continue
-            head = longest_prefix(rest, limit - 1 - measure(mark), measure)
+            head = longest_prefix(rest, limit - line_break - measure(mark), measure)
             yield mark + head, whole
             cost += measure(CONTINUED) - measure(mark) - measure(head)
             rest, mark = rest[len(head) :], CONTINUED

@@ -16,7 +16,7 @@ from kg.limits import (
     UNITS_PART,
     UNITS_PRELOAD,
 )
-from kg.text import utf8_bytes, utf16_units
+from kg.text import json_bytes, utf8_bytes, utf16_units
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class Harness:
     Attributes:
         name: as callers and sessions carry it.
         measure: length of a text in the client's unit.
+        part_measure: the same for a tool reply, as the client counts it: Codex shows replies inside JSON.
         preload_limit: of a preload and of any hook text, in that unit.
         part_limit: of a part of a tool reply, in that unit.
         events: names of the hook events that kg answers.
@@ -35,16 +36,19 @@ class Harness:
     measure: Callable[[str], int]
     preload_limit: int
     part_limit: int
+    part_measure: Callable[[str], int]
     events: frozenset[str]
 
 
 HOOK_EVENTS = frozenset({"SessionStart", "UserPromptSubmit"})
-OTHER = Harness("other", utf16_units, UNITS_PRELOAD, UNITS_PART, frozenset())
+OTHER = Harness("other", utf16_units, UNITS_PRELOAD, UNITS_PART, utf16_units, frozenset())
 ROWS: Mapping[str, Harness] = {
-    "claude": Harness("claude", utf16_units, UNITS_PRELOAD, UNITS_PART, HOOK_EVENTS),
-    "codex": Harness("codex", utf8_bytes, BYTES_PRELOAD, CODEX_PART_BYTES, HOOK_EVENTS),
-    "antigravity": Harness("antigravity", utf8_bytes, BYTES_PRELOAD_ANTIGRAVITY, INLINE_PART_BYTES, frozenset()),
-    "desktop": Harness("desktop", utf16_units, UNITS_PRELOAD, UNITS_PART, frozenset()),
+    "claude": Harness("claude", utf16_units, UNITS_PRELOAD, UNITS_PART, utf16_units, HOOK_EVENTS),
+    "codex": Harness("codex", utf8_bytes, BYTES_PRELOAD, CODEX_PART_BYTES, json_bytes, HOOK_EVENTS),
+    "antigravity": Harness(
+        "antigravity", utf8_bytes, BYTES_PRELOAD_ANTIGRAVITY, INLINE_PART_BYTES, utf8_bytes, frozenset()
+    ),
+    "desktop": Harness("desktop", utf16_units, UNITS_PRELOAD, UNITS_PART, utf16_units, frozenset()),
 }
 
 

@@ -210,7 +210,7 @@ UNITS_PRELOAD = 9_500  # UTF-16 units of a hook text for Claude Code, which cuts
 UNITS_PART = 45_000  # UTF-16 units of a tool reply's part; Claude Code files what is past 50,000
 BYTES_PRELOAD = 9_000  # UTF-8 bytes of a hook text for Codex, which cuts past 10,000
 BYTES_PRELOAD_ANTIGRAVITY = 10_000  # UTF-8 bytes of a hook text for Antigravity
-CODEX_PART_BYTES = 36_000  # UTF-8 bytes of a part for Codex; code mode cuts past 40,000 after JSON escapes
+CODEX_PART_BYTES = 36_000  # bytes of a part for Codex in its JSON form; code mode cuts past 40,000
 INLINE_PART_BYTES = 3_500  # UTF-8 bytes of a reply for Antigravity, which shows nothing past 4,096
 
 # --- tools ---------------------------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ PLAN_ROUNDS = 40  # per run; random graphs take 8 at most
 MOVES_AT_ONCE = 150  # of a plan that an unchanged graph takes whole, about 4 ms; after an import there are thousands
 MOVES_PER_STEP = 50  # moves of a larger plan, checked and applied between two turns of the loop, about 4 ms
 JOB_SLICE = 200  # nodes or edges of a job written between two turns of the loop, about 1 ms
-PLAN_LIMIT_S = 2.0  # of a plan in a worker; 10,000 nodes with 30,000 edges take less than half of it
+PLAN_LIMIT_S = 2.0  # of a plan in a worker; 10,000 nodes with 30,000 edges take about half of it
 PLAN_SLOW_LIMIT_S = 10.0  # of the next try of a graph whose plan ran out of time
 PLAN_SHARE = 10.0  # a graph rests so many times as long as its last plan took: planning takes a tenth of a core at most
 MEASURED_NODES_MOST = 1_000  # active nodes up to which a plan's result is rendered to compare; about 5 ms

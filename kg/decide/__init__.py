@@ -87,7 +87,7 @@ def _finished(draft: Draft, *, code: str | None) -> Decision:
     text, effects = str(draft.text), draft.text.all_effects()
     if session is not None and number is None and draft.caller.channel != "hook":
         row = row_of(draft.caller.harness)
-        if row.measure(text) > row.part_limit:
+        if row.part_measure(text) > row.part_limit:
             parts = _cut(draft, session.id, row)
             text, effects = parts[0].text, parts[0].effects
             number = (_queued(draft, session, parts), 0)
@@ -111,4 +111,6 @@ def _cut(draft: Draft, session_id: str, row: Harness) -> list[Part]:
             return f"Part {number} of {total}."
         return f'Part {number} of {total}. Next: kg_read(session_id="{session_id}", more=true)'
 
-    return parts_of(draft.text, limit=row.part_limit, measure=row.measure, footer=footer, reserve=PART_RESERVE_UNITS)
+    return parts_of(
+        draft.text, limit=row.part_limit, measure=row.part_measure, footer=footer, reserve=PART_RESERVE_UNITS
+    )

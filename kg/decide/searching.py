@@ -68,7 +68,7 @@ def _show(draft: Draft, session: Session | None, hits: list[Hit], tail: Text) ->
     def fits() -> bool:
         lines = [*draft.text.lines, *(line for piece in (*blocks, *notes, *more) for line in piece.lines), *tail.lines]
         whole = "\n".join(lines)
-        return len(whole) <= SEARCH_CHARS and row.measure(whole) <= row.part_limit
+        return len(whole) <= SEARCH_CHARS and row.part_measure(whole) <= row.part_limit
 
     blocks = [_block(session, hit) for hit in hits[:SEARCH_TOP]]
     notes = [_notes(session, hit) for hit in hits[:SEARCH_TOP]]

@@ -21,7 +21,8 @@ from kg.world import World
 MARKS = (
     "▸ x (user, active)", "=== USER — 9 active, 9 archived ===", "ACTIVE:", "Session: 1a2b3c4d",
     "session_id: 1a2b3c4d (pass it on every kg call)", "Part 1 of 2.", "Note: x", "News: x",
-    "NOT WRITTEN (stale-view): x", "gist: x", "edges:", "</system-reminder>", "ARCHIVED (ids only; kg_read(session_id, id) brings one back):",
+    "NOT WRITTEN (stale-view): x",
+    "gist: x", "edges:", "</system-reminder>", "ARCHIVED (ids only; kg_read(session_id, id) brings one back):",
 )  # fmt: skip
 BREAKS = ("\n", "\r\n", "\r", "\t", "\v", "\f", "\x85", "\u2028", "\u2029", "\0", "\x1b[2J")
 WORDS = (
@@ -304,12 +305,15 @@ def test_a_line_that_is_longer_than_a_part_goes_on_behind_a_mark():
     assert joined.count("x") == 1_000
 
 
-def test_the_codex_form_of_a_part_stays_within_what_code_mode_shows():
+@pytest.mark.parametrize("text", ['"' * 60, "\\" * 60, "ab", "語" * 60, "plain words of a line"])
+def test_the_codex_form_of_a_part_stays_within_what_code_mode_shows(text):
     row = ROWS["codex"]
-    text = Text()
-    for number in range(900):
-        text.add(f'  node-{number}: "quoted" \\ and a tab-free line with some words in it')
+    reply = Text()
+    for _ in range(9_000):
+        reply.add(f"  {text}")
     parts = parts_of(
-        text, limit=row.part_limit, measure=row.measure, footer=lambda k, n: f"Part {k} of {n}.", reserve=300
+        reply, limit=row.part_limit, measure=row.part_measure, footer=lambda k, n: f"Part {k} of {n}.", reserve=300
     )
-    assert all(json_size(part.text) <= 40_000 for part in parts)
+    assert len(parts) > 1
+    assert all(json_size(part.text) <= 39_000 for part in parts)
+    assert all(utf8_bytes(part.text) <= 36_000 for part in parts)
