@@ -66,10 +66,10 @@ def graph_file(count: int, active: int = 120) -> dict[str, object]:
     return {"meta": {"format": 1, "seq": 0}, "nodes": nodes, "edges": list(unique.values())}
 
 
-def grown(service: Service, count: int) -> None:
+def grown(service: Service, count: int, active: int = 120) -> None:
     """Let the service start on a graph of this size."""
     service.root.mkdir(mode=0o700)
-    (service.root / "user.json").write_text(json.dumps(graph_file(count)), encoding="utf-8")
+    (service.root / "user.json").write_text(json.dumps(graph_file(count, active)), encoding="utf-8")
 
 
 def writes(door: Door, sid: str, client: int, count: int) -> Iterator[bytes]:

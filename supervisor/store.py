@@ -98,6 +98,9 @@ def load(root: Path, *, disk: Disk, journal: Journal[Event], nonce: str) -> Load
     written |= {str(e.body["graph"]): str(e.body["sha256"]) for e in events if e.kind == "checkpoint_written"}
     for part in parts:
         _install(loaded, part, disk, written=written, events=events)
+    known_from = events[0].seq - 1 if events else journal.last_seq
+    for graph in world.graphs.values():
+        graph.changes_from = known_from
     for event in events:
         _replay(world, event)
     world.seq = max(journal.last_seq, world.table_seq, *(graph.seq for graph in world.graphs.values()))
@@ -238,7 +241,7 @@ def _stop(path: Path, cause: str) -> NoReturn:
 
 def _fill(world: World, key: str, document: GraphDocument) -> Graph:
     graph = world.graph(key)
-    graph.seq = graph.changes_from = document.seq
+    graph.seq = document.seq
     graph.root = document.root
     graph.progress = dict(document.progress)
     graph.extra = document.extra
