@@ -123,7 +123,8 @@ class Planning:
                 began = time.monotonic()
                 await self._run(key, state)
                 took = time.monotonic() - began
-                state.rest_until_s = time.monotonic() + max(COMPACTION_PAUSE_S, took * PLAN_SHARE)
+                rest_s = took if state.failed else took * PLAN_SHARE  # a failed plan is tried again sooner
+                state.rest_until_s = time.monotonic() + max(COMPACTION_PAUSE_S, rest_s)
         finally:
             state.running = None
 
