@@ -79,6 +79,7 @@ CREDITS_PER_SESSION = 15  # stamps a maintenance session may give
 CREDITS_MOST = 3  # stamps per node and call of a maintenance session
 
 # --- sessions ------------------------------------------------------------------------------------------------------
+SESSION_ID_BYTES = 4  # random bytes of a session id: 8 hex characters that a model can repeat without a slip
 HELD_S = 4 * 3_600  # seconds since its last call in which a session's context counts as live
 CLIENT_ID_CHARS = 256  # of a client's conversation id; a longer one is none, since a cut id would be another's
 SESSION_QUOTE_CHARS = 40  # of an unknown session id that a refusal repeats; a real one has 8
@@ -261,3 +262,6 @@ PLAN_LIMIT_S = 2.0  # of a plan in a worker; 10,000 nodes with 30,000 edges take
 PLAN_SLOW_LIMIT_S = 10.0  # of the next try of a graph whose plan ran out of time
 PLAN_SHARE = 10.0  # a graph rests so many times as long as its last plan took: planning takes a tenth of a core at most
 MEASURED_NODES_MOST = 1_000  # active nodes up to which a plan's result is rendered to compare; about 5 ms
+
+# --- the owner's process -------------------------------------------------------------------------------------------
+THREAD_SWITCH_S = 0.0005  # a thread waits so long for the interpreter: the journal's must not wait behind the loop

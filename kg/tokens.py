@@ -21,8 +21,6 @@ from functools import lru_cache
 from itertools import islice
 from unicodedata import category, normalize
 
-import snowballstemmer
-
 from kg.limits import CHARS_CACHED, COMPOSITE_MAX_CHARS, COMPOUNDS_CACHED, WORD_CACHED_MAX_CHARS, WORDS_CACHED
 from kg.stopwords import ENGLISH, RUSSIAN
 from kg.text import normal
@@ -234,10 +232,17 @@ def _term(word: str) -> str:
     if not folded.isalpha():
         return folded
     if folded.isascii():
-        return str(snowballstemmer.stemmer("english").stemWord(folded))
+        return _stemmed("english", folded)
     if _CYRILLIC_WORD.fullmatch(folded):
-        return str(snowballstemmer.stemmer("russian").stemWord(folded))
+        return _stemmed("russian", folded)
     return folded
+
+
+def _stemmed(language: str, word: str) -> str:
+    # Imported with the first word: the package loads all its languages, and a service should answer before that.
+    import snowballstemmer  # noqa: PLC0415
+
+    return str(snowballstemmer.stemmer(language).stemWord(word))
 
 
 def _folded(word: str) -> str:

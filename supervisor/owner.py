@@ -7,18 +7,18 @@ takes longer is elsewhere: the disk in the journal's thread, planning in the wor
 
 import asyncio
 import logging
-import secrets
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from kg.apply import apply
 from kg.codec import event_line, to_json
-from kg.commands import Answer, Caller, Command, Place, PromptSubmitted, Search
+from kg.commands import Answer, Caller, Command, Place, PromptSubmitted, Read, Search, SessionStarted
 from kg.decide import Decision, decide
 from kg.errors import CODES, NotSaved
 from kg.events import Body, Event
-from kg.limits import INDEX_SLICE
+from kg.limits import INDEX_SLICE, SESSION_ID_BYTES
 from kg.search import catch_up
 from kg.upkeep import expired_sessions
 from kg.world import World
@@ -36,6 +36,7 @@ WRITES = frozenset(
     {"node_put", "node_renamed", "node_deleted", "edge_put", "edge_deleted", "progress_put", "node_voted"}
 )
 # Kinds after which a level may be over its budget, or have room again.
+OPENING = (Read, SessionStarted, PromptSubmitted)  # commands that may open a session and need an id for it
 PLANNED = frozenset({"node_put", "node_renamed", "node_deleted", "edge_put", "edge_deleted", "node_voted", "batch"})
 
 
@@ -69,7 +70,8 @@ class Owner:
             return await self._repeated(self.world.requests[key])
         if isinstance(command, Search | PromptSubmitted):
             await self._index()
-        decision = decide(self.world, command, caller, now=now_iso(), fresh=self._fresh_id())
+        fresh = self._fresh_id() if isinstance(command, OPENING) else ""
+        decision = decide(self.world, command, caller, now=now_iso(), fresh=fresh)
         self._take(decision.events)
         answer = self._answer(decision)
         waits = [event for event in decision.events if event.kind not in RIDE_ALONG]
@@ -127,7 +129,7 @@ class Owner:
         return Answer(f"Saved: this call was received before and is stored as seq {seq}; its first reply was lost.")
 
     def _fresh_id(self) -> str:
-        while (fresh := secrets.token_hex(4)) in self.world.sessions:
+        while (fresh := os.urandom(SESSION_ID_BYTES).hex()) in self.world.sessions:
             pass
         return fresh
 

@@ -7,9 +7,11 @@ journal already.
 """
 
 import asyncio
+import gc
 import json
 import logging
 import secrets
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +26,7 @@ from kg.limits import (
     KEEP_TICK_S,
     OWNER_LOCK_WAIT_S,
     SAVE_TICK_S,
+    THREAD_SWITCH_S,
     WATCH_TICK_S,
 )
 from kg.upkeep import dangling_edges, healed_nodes, recurrences
@@ -109,6 +112,9 @@ class Service:
             log.warning("%s", sentence)
         self._assemble(loaded)
         self._put_right(loaded)
+        gc.collect()
+        gc.freeze()  # what was loaded lives as long as the process: no later collection has to walk over it
+        sys.setswitchinterval(THREAD_SWITCH_S)
         (self._root / START_ERROR).unlink(missing_ok=True)
         self._scheduling = asyncio.create_task(self._schedule.start())  # off the way to the first answer
 

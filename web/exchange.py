@@ -24,7 +24,9 @@ def is_local(request: falcon.asgi.Request) -> bool:
 def caller_of(request: falcon.asgi.Request, *, harness: str | None = None, client_id: str | None = None) -> Caller:
     """The sender of a request. A hook names its `harness` in the URL and its `client_id` in the body."""
     local = is_local(request)
-    channel: Channel = "hook" if harness else ("shim" if local else "http")
+    if not local and harness is None:
+        return Caller(acknowledges=request.get_header("Kg-Ack") == "1", request_key=identity(request, "Kg-Request"))
+    channel: Channel = "hook" if harness else "shim"
     deadline = _number(request.get_header("Kg-Deadline-Ms"))
     return Caller(
         channel=channel,
@@ -39,7 +41,8 @@ def caller_of(request: falcon.asgi.Request, *, harness: str | None = None, clien
 
 def identity(request: falcon.asgi.Request, name: str) -> str | None:
     """A short value without control characters, percent-decoded; anything else counts as none."""
-    return clean_identity(unquote(request.get_header(name) or ""))
+    value = request.get_header(name)
+    return clean_identity(unquote(value)) if value else None
 
 
 def clean_identity(value: str | None) -> str | None:

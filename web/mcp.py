@@ -143,17 +143,24 @@ class Mcp:
         arguments = message.params.get("arguments", {})
         if tool.answer is not None:
             return dict(tool.answer(message.params))
+        caller = caller_of(request)
         with self._metrics.timed("mcp", tool.name) as outcome:
-            answer = await self._run(tool, arguments, request)
+            answer = await self._run(tool, arguments, request, caller)
             outcome.code = answer.code or "ok"
         if answer.delivery is not None:
-            self._deliver(answer.delivery, caller_of(request), response)
+            self._deliver(answer.delivery, caller, response)
         result: Result = {"content": [{"type": "text", "text": answer.text}], "isError": answer.is_error}
         if answer.code is not None:
             result["_meta"] = {"kg/code": answer.code}
         return result
 
-    async def _run(self, tool: Tool, arguments: Any, request: falcon.asgi.Request) -> Answer:  # noqa: ANN401 - unchecked
+    async def _run(
+        self,
+        tool: Tool,
+        arguments: Any,  # noqa: ANN401 - not checked yet
+        request: falcon.asgi.Request,
+        caller: Caller,
+    ) -> Answer:
         faults = schema.check(tool.schema, arguments)
         if faults or tool.decode is None:
             refusal = refuse("bad-arguments", " ".join(faults))
@@ -162,7 +169,7 @@ class Mcp:
         place = None
         if "cwd" in arguments:
             place = await memory.locate(arguments["cwd"], identity(request, "Kg-Project-Root"))
-        return await memory.execute(tool.decode(arguments, place), caller_of(request))
+        return await memory.execute(tool.decode(arguments, place), caller)
 
     def _deliver(self, delivery: str, caller: Caller, response: falcon.asgi.Response) -> None:
         """Let the client acknowledge, or count the reply as arrived once it has been handed to the socket."""

@@ -3,10 +3,11 @@
 import json
 import os
 import subprocess
-import tomllib
 from pathlib import Path
 
 import pytest
+
+from supervisor import __version__
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HOOKS = REPOSITORY / "hooks"
@@ -36,8 +37,7 @@ def test_handlers_are_commands_since_another_type_voids_the_file_for_codex():
 
 
 def test_the_plugin_has_the_version_of_kg():
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert _read(PLUGIN / ".claude-plugin/plugin.json")["version"] == project["version"]
+    assert _read(PLUGIN / ".claude-plugin/plugin.json")["version"] == __version__
 
 
 def test_the_marketplace_leads_to_the_plugin():
