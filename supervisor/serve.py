@@ -20,6 +20,7 @@ from supervisor.health import is_same_process, process_started
 from supervisor.listening import CannotListen
 from supervisor.locks import FolderLock, LockImpossible, describe_owner
 from supervisor.log import LogSettings, to_stderr
+from supervisor.notify import take_notifier
 from supervisor.root import load_token, prepare_root, socket_path
 from supervisor.service import Service, read_start_error, write_start_error
 from supervisor.settings import Settings, load_settings
@@ -67,16 +68,26 @@ def _run(
     token = load_token(root, disk=disk)
     announced: dict[str, int | None] = {}
     pid = os.getpid()
+    notify = take_notifier(os.environ)
 
     def build_app() -> Any:  # noqa: ANN401 - an ASGI application
         service = Service(root, disk=disk, settings=settings, supervisor_pid=pid, version=__version__)
+
+        async def startup() -> None:
+            await service.start()
+            notify("READY=1")
+
+        async def shutdown() -> None:
+            notify("STOPPING=1")
+            await service.stop()
+
         return create_app(
             lambda: service.owner,
             token=token,
             port=lambda: announced.get("port"),
             version=__version__,
-            startup=service.start,
-            shutdown=service.stop,
+            startup=startup,
+            shutdown=shutdown,
             extra_tools=extra_tools,
         )
 
