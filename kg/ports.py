@@ -28,6 +28,10 @@ class Memory(Protocol):
         """Resolve a client's working folder to its project root (spec/storage.md section 11)."""
         ...
 
+    async def explain(self, graph_key: str, node_id: str) -> Mapping[str, object] | None:
+        """Why a node is in view or not: its score in parts (kg.scoring.Explanation); None without such a node."""
+        ...
+
     def health(self) -> Mapping[str, object]:
         """State of the service (spec/operations.md section 6), JSON-able."""
         ...

@@ -11,6 +11,7 @@ usage: kg [--storage DIR] COMMAND
   serve [--port N] [--socket PATH] [--foreground-log]   the service, in the foreground
   start | stop                                          the service, in the background
   status [--json]                                       what runs, and whether it is well
+  explain ID [--graph KEY] [--json]                     why a node is in view or not
   mcp                                                   the stdio shim, started by a client
   hook HARNESS EVENT                                    a client's hook: stdin in, answer out
   version                                               the version
@@ -141,6 +142,16 @@ def _status(words: Sequence[str]) -> int:
         return _problem(str(error))
 
 
+def _explain(words: Sequence[str]) -> int:
+    from shim.root import RootError, storage_root
+    from supervisor.explaining import explain
+
+    try:
+        return explain(storage_root(), words)
+    except RootError as error:
+        return _problem(str(error))
+
+
 def _version(words: Sequence[str]) -> int:
     from supervisor import __version__
 
@@ -160,6 +171,7 @@ COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "start": _start,
     "stop": _stop,
     "status": _status,
+    "explain": _explain,
     "mcp": _mcp,
     "hook": _hook,
     "version": _version,

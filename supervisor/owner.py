@@ -9,6 +9,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from kg.commands import Answer, Caller, Command, Place, PromptSubmitted, Read, S
 from kg.decide import Decision, decide
 from kg.errors import CODES, NotSaved
 from kg.events import Body, Event
+from kg.job import decode_job, job_pieces, job_rows
 from kg.limits import INDEX_SLICE, SESSION_ID_BYTES
+from kg.scoring import explain
 from kg.search import catch_up
 from kg.upkeep import expired_sessions
 from kg.world import World
@@ -167,6 +170,18 @@ class Owner:
     async def locate(self, cwd: str, project_root: str | None) -> Place:
         """See kg.ports.Memory."""
         return await self._locator.locate(self.world, cwd, project_root)
+
+    async def explain(self, graph_key: str, node_id: str) -> Mapping[str, object] | None:
+        """See kg.ports.Memory."""
+        graph = self.world.graphs.get(graph_key)
+        if graph is None or node_id not in graph.nodes:
+            return None
+        pieces = []
+        for piece in job_pieces(job_rows(graph, now=now_iso(), prune=None)):
+            pieces.append(piece)
+            await asyncio.sleep(0)
+        found = await asyncio.to_thread(lambda: explain(decode_job(b"".join(pieces)), node_id))
+        return asdict(found)
 
     def health(self) -> Mapping[str, object]:
         """See kg.ports.Memory."""

@@ -9,6 +9,7 @@ import falcon.asgi
 from kg.ports import Memory
 from web import problems
 from web.exchange import REPLY_VERSION
+from web.explain import Explanations
 from web.guard import Guard
 from web.health import Acknowledgements, Health
 from web.hooks import Hooks
@@ -79,5 +80,6 @@ def create_app(
     app.add_route("/hooks/{harness}/{event}", Hooks(memory, metrics=metrics))
     app.add_route("/deliveries/ack", Acknowledgements(memory))
     app.add_route("/health", Health(memory))
+    app.add_route("/explain", Explanations(memory))
     app.add_route("/metrics", metrics)
     return app

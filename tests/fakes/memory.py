@@ -28,5 +28,8 @@ class RecordingMemory:
         self.located.append((cwd, project_root))
         return Place(cwd)
 
+    async def explain(self, graph_key: str, node_id: str) -> Mapping[str, object] | None:
+        return {"id": node_id, "graph": graph_key} if node_id != "missing" else None
+
     def health(self) -> Mapping[str, object]:
         return {"status": "ok", "version": "1.2.3", "root": "/secret"}

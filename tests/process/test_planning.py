@@ -1,9 +1,14 @@
 """Compaction on the running service (spec/compaction.md sections 5, 6 and 7.10)."""
 
+import contextlib
 import json
 import os
+import resource
 import signal
+import subprocess
+import sys
 
+import psutil
 import pytest
 
 from benchmarks.service import grown
@@ -95,3 +100,39 @@ def test_an_idle_graph_asks_for_nothing(service):
     put(service, service.session(), "only-node")
     until(lambda: service.health()["graphs"]["dirty"] == [])
     assert workers(service) == []
+
+
+def test_a_nodes_score_is_explained_in_parts(full):
+    sid = full.session()
+    put(full, sid, "newest-node")
+    fresh = explained(full, "newest-node")
+    assert "not scored" in fresh.stdout
+    scored = explained(full, "parser-0", "--json")
+    found = json.loads(scored.stdout)
+    parts = [found[name]["contribution"] for name in ("recency", "connectedness", "usefulness")]
+    assert found["score"] == pytest.approx(sum(parts))
+    assert 1 <= found["rank"] <= found["pool_size"]
+    assert "recency" in explained(full, "parser-0").stdout
+    assert explained(full, "no-such-node").returncode == 1
+
+
+def explained(service: Service, *words: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "supervisor.cli", "explain", *words]
+    return subprocess.run(command, env=service.env, capture_output=True, text=True, check=False)
+
+
+def test_a_worker_that_runs_out_of_memory_in_a_plan_applies_nothing_and_the_next_run_works(full):
+    sid = full.session()
+    put(full, sid, "newest-node")
+    until(lambda: level(full)["size"] <= LEVEL_BUDGET_CHARS and workers(full), within_s=40)
+    worker = workers(full)[0]
+    used = psutil.Process(worker).memory_info().vms
+    resource.prlimit(worker, resource.RLIMIT_AS, (used, used))
+    for number in range(60):
+        put(full, sid, f"more-{number}")
+    until(lambda: plan(full)["failed"], within_s=60)
+    assert any("user could not be planned" in problem for problem in full.health()["problems"])
+    with contextlib.suppress(ProcessLookupError):  # it answered with an error, or it died of it
+        resource.prlimit(worker, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    put(full, sid, "after-it")
+    until(lambda: level(full)["size"] <= LEVEL_BUDGET_CHARS and plan(full)["failed"] is None, within_s=60)
