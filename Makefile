@@ -1,8 +1,13 @@
-# Setup needs python3 (>= 3.11) with venv, and make. Everything else is installed below this folder.
+# Setup needs python3 (3.11 to 3.14, with venv) and make. Everything else is installed below this folder.
 
 UV := .cache/uv/bin/uv
 PY := .venv/bin/python
 STAMP := .venv/.synced
+
+# An activated environment, or a setting meant for other projects, must not turn setup elsewhere.
+unexport VIRTUAL_ENV UV_SYSTEM_PYTHON UV_PYTHON PYTHONHOME PYTHONPATH
+export UV_PROJECT_ENVIRONMENT := .venv
+export UV_PYTHON_DOWNLOADS := never
 
 .PHONY: help run test check bench clean
 .DEFAULT_GOAL := help
@@ -16,11 +21,12 @@ run: $(STAMP) ## set up, show that kg works, start it on the default storage
 test: $(STAMP) ## set up and run all tests
 	@$(PY) -m pytest --cov --cov-report=term:skip-covered
 
-check: $(STAMP) ## lint, format, types, floors
+check: $(STAMP) ## lint, format, types, floors, what the wheel holds
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
+	@$(PY) scripts/check_wheel.py $(UV)
 
 bench: $(STAMP) ## print the benchmarks' tables
 	@$(PY) benchmarks/service.py
@@ -28,14 +34,27 @@ bench: $(STAMP) ## print the benchmarks' tables
 clean: ## remove what was set up here; the memory stays
 	rm -rf .venv .cache .coverage .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
-$(STAMP): pyproject.toml uv.lock hooks/kg-hook $(UV)
+$(STAMP): pyproject.toml uv.lock hooks/kg-hook $(UV) $(PY)
+	@echo "kg: installing what uv.lock names into .venv"
 	@$(UV) sync --frozen --quiet
 	@touch $(STAMP)
 
+# A missing or broken environment is made anew; --clear, because a link to a Python that is gone would be in the way.
+$(PY):
+	@$(PYTHON_IS_FIT)
+	@python3 -m venv --clear --without-pip .venv
+
 $(UV):
-	@command -v python3 >/dev/null || { echo "kg needs python3 (3.11 or newer): it is not on PATH." >&2; exit 1; }
-	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "kg needs Python 3.11 or newer; python3 is $$(python3 -V 2>&1)." >&2; exit 1; }
-	@python3 -c 'import venv, ensurepip' 2>/dev/null || \
-	  { echo "kg needs Python's venv module with ensurepip; on Debian: apt-get install python3-venv" >&2; exit 1; }
-	@python3 -m venv .cache/uv && .cache/uv/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9,<1'
+	@$(PYTHON_IS_FIT)
+	@echo "kg: installing uv into .cache/uv"
+	@python3 -m venv --clear .cache/uv
+	@.cache/uv/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9,<1'
+
+define PYTHON_IS_FIT
+command -v python3 >/dev/null || \
+  { echo "kg needs python3 (3.11 to 3.14), and there is none on PATH; on Debian: apt-get install python3 python3-venv" >&2; exit 1; }; \
+python3 -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' || \
+  { echo "kg needs Python 3.11 to 3.14, and python3 is $$(python3 -V 2>&1): put a fitting python3 first on PATH." >&2; exit 1; }; \
+python3 -c 'import venv, ensurepip' 2>/dev/null || \
+  { echo "kg needs Python's venv module with ensurepip; on Debian: apt-get install python3-venv" >&2; exit 1; }
+endef

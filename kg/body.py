@@ -28,12 +28,12 @@ class Citation:
 
 @dataclass(slots=True)
 class Section:
-    """One level: nodes in reading order, their citations, anchors in id order, and counts of what was left out."""
+    """One level: nodes in reading order, their citations, anchors in any order, and counts of what was left out."""
 
     graph: Graph
     nodes: dict[str, Node]
     citations: dict[str, list[Citation]]
-    anchors: dict[str, None]
+    anchors: list[str]
     edges_out: int = 0
     anchors_out: int = 0
     nodes_out: int = 0
@@ -48,8 +48,7 @@ def section_of(graph: Graph, *, bare: frozenset[str] = frozenset()) -> Section:
     """The whole body of a level. `bare`: ids whose gist this context has from the preload."""
     nodes = {node.id: node for node in reading_order(graph)}
     citations = {node_id: citations_under(graph, node_id) for node_id in nodes}
-    anchors = sorted(node_id for node_id, node in graph.nodes.items() if node.tier == "archived")
-    return Section(graph, nodes, citations, dict.fromkeys(anchors), bare=bare & nodes.keys())
+    return Section(graph, nodes, citations, list(graph.tiers["archived"]), bare=bare & nodes.keys())
 
 
 def written(section: Section, *, via: str) -> Text:
@@ -66,7 +65,7 @@ def written(section: Section, *, via: str) -> Text:
             text.add(line)
     if section.anchors:
         text.add(lines.ARCHIVED_HEADER)
-    for node_id in section.anchors:
+    for node_id in sorted(section.anchors):
         text.add(lines.anchor(node_id))
     if section.anchors_out:
         text.add(_more(MORE_ARCHIVED, section.anchors_out))
@@ -95,7 +94,7 @@ def count_lines(section: Section) -> list[str]:
 
 def reading_order(graph: Graph) -> list[Node]:
     """Active nodes cluster by cluster, the hub of each first; the same for any order of the input."""
-    adjacent: dict[str, set[str]] = {node_id: set() for node_id, node in graph.nodes.items() if node.tier == "active"}
+    adjacent: dict[str, set[str]] = {node_id: set() for node_id in graph.tiers["active"]}
     degree = dict.fromkeys(adjacent, 0)
     for source, _, target in graph.charges:
         for end in {source, target}:

@@ -1,13 +1,14 @@
 """One graph: nodes, edges, and the size of its visible body, kept up to date with every change.
 
 `Node` and `Edge` are frozen values, so a snapshot is a shallow copy. `Graph` is the mutable table that `apply` changes
-and nobody else. It keeps five things beside the values:
+and nobody else. It keeps six things beside the values:
 
 - `ends`: for each endpoint text, the edges that name it, so that renames, deletes and citations cost O(degree);
 - `charges`: what each shown edge costs, and `size`, the characters of the level's body (spec/rendering.md section 1).
   Both come from `kg.lines`, the one place that makes a line, so the size is the rendering and not an estimate;
 - `scores`: what the last plan found each scored node to be worth, for the order in which things are left out;
 - `index` and `unindexed`: the words of the nodes, and which nodes changed since (see `kg.search`);
+- `tiers`: the ids of each tier, so that what is in view is found without a walk over what is not;
 - `changes`: the last content changes, oldest first, which kg_sync and news read (a cache of the log).
 """
 
@@ -109,8 +110,8 @@ class Graph:
     """The nodes and edges of one level."""
 
     __slots__ = (
-        "_before_run", "_lines", "changes", "changes_from", "charges", "counts", "edges", "ends", "extra", "index",
-        "key", "last_put", "nodes", "progress", "root", "scores", "seq", "unindexed", "upper",
+        "_before_run", "_lines", "changes", "changes_from", "charges", "edges", "ends", "extra", "index",
+        "key", "last_put", "nodes", "progress", "root", "scores", "seq", "tiers", "unindexed", "upper",
     )  # fmt: skip
 
     def __init__(self, key: str, *, root: str | None = None, upper: "Graph | None" = None) -> None:
@@ -122,7 +123,7 @@ class Graph:
         self.edges: dict[EdgeKey, Edge] = {}
         self.ends: dict[str, dict[EdgeKey, None]] = {}
         self.charges: dict[EdgeKey, int] = {}
-        self.counts: dict[Tier, int] = dict.fromkeys(TIERS, 0)
+        self.tiers: dict[Tier, dict[str, None]] = {tier: {} for tier in TIERS}
         self.progress: dict[str, Mapping[str, object]] = {}
         self.extra: Mapping[str, object] = EMPTY
         self.changes: list[Change] = []
@@ -145,10 +146,15 @@ class Graph:
         return self.key.removeprefix("projects/") if self.level == "project" else None
 
     @property
+    def counts(self) -> dict[Tier, int]:
+        """How many nodes each tier holds."""
+        return {tier: len(held) for tier, held in self.tiers.items()}
+
+    @property
     def size(self) -> int:
         """Characters of the body when every active gist is shown (spec/rendering.md section 2)."""
-        headers = lines.charge(lines.ACTIVE_HEADER) if self.counts["active"] else 0
-        if self.counts["archived"]:
+        headers = lines.charge(lines.ACTIVE_HEADER) if self.tiers["active"] else 0
+        if self.tiers["archived"]:
             headers += lines.charge(lines.ARCHIVED_HEADER)
         return self._lines + headers
 
@@ -162,8 +168,8 @@ class Graph:
         self._lines += _line_charge(node) - (_line_charge(old) if old else 0)
         if old is None or old.tier != node.tier:
             if old is not None:
-                self.counts[old.tier] -= 1
-            self.counts[node.tier] += 1
+                del self.tiers[old.tier][node.id]
+            self.tiers[node.tier][node.id] = None
             self.recharge(node.id)
 
     def change_node(self, node_id: str, **fields: object) -> None:
@@ -175,7 +181,7 @@ class Graph:
         node = self.nodes.pop(node_id)
         self.unindexed.add(node_id)
         self._lines -= _line_charge(node)
-        self.counts[node.tier] -= 1
+        del self.tiers[node.tier][node_id]
         self.recharge(node_id)
         return node
 

@@ -30,17 +30,15 @@ def fit(sections: Sequence[Section], *, room: int, measure: Measure, nodes_too: 
     scale = _Scale(sections, measure)
     if nodes_too:
         _oversized(sections, scale, room)
-    for section, node_id in _by_anchor(sections):
-        if scale.total <= room:
-            return scale.trimmed
-        scale.drop_anchor(section, node_id)
-    for section, node_id, citation in _by_citation(sections):
-        if scale.total <= room:
-            break
-        scale.drop_citation(section, node_id, citation)
-    if any(section.edges_out for section in sections):
+    if scale.total > room:
+        _drop_anchors(sections, scale, room)
+    if scale.total > room:
+        for section, node_id, citation in _by_citation(sections):
+            if scale.total <= room:
+                break
+            scale.drop_citation(section, node_id, citation)
         _order_by_value(sections)
-    for section, node in _by_node(sections) if nodes_too else ():
+    for section, node in _by_node(sections) if nodes_too and scale.total > room else ():
         if scale.total <= room:
             break
         scale.drop_node(section, node)
@@ -62,7 +60,7 @@ class _Scale:
     def _whole(self, section: Section) -> int:
         body = sum(self.cost(section.node_line(node)) for node in section.nodes.values())
         body += sum(self.cost(each.line) for held in section.citations.values() for each in held)
-        body += sum(self.cost(lines.anchor(node_id)) for node_id in section.anchors)
+        body += sum(map(self.anchor_cost, section.anchors))
         return body + self._frame(section)
 
     def _frame(self, section: Section) -> int:
@@ -71,12 +69,16 @@ class _Scale:
         frame += self.cost(lines.ARCHIVED_HEADER) if section.anchors else 0
         return frame + sum(self.cost(line) for line in count_lines(section))
 
-    def drop_anchor(self, section: Section, node_id: str) -> None:
-        """Leave out an archived id."""
+    def anchor_cost(self, node_id: str) -> int:
+        """The line of an archived id and its break: two blanks stand before the id."""
+        return 3 + (len(node_id) if node_id.isascii() else self._measure(node_id))
+
+    def drop_anchors(self, section: Section, kept: list[str], gone: int) -> None:
+        """Leave out archived ids that cost so much together."""
         before = self._frame(section)
-        del section.anchors[node_id]
-        section.anchors_out += 1
-        self._settle(section, before, self.cost(lines.anchor(node_id)))
+        section.anchors_out += len(section.anchors) - len(kept)
+        section.anchors = kept
+        self._settle(section, before, gone)
 
     def drop_citation(self, section: Section, node_id: str, citation: Citation) -> None:
         """Leave out an edge."""
@@ -111,16 +113,30 @@ def _level_rank(section: Section) -> int:
     return 0 if section.graph.level == "user" else 1  # at equal value the project stays longer
 
 
-def _descending(text: str) -> tuple[int, ...]:
-    """Sorts texts from the last to the first."""
-    return (*(-ord(char) for char in text), 1)
+def _drop_anchors(sections: Sequence[Section], scale: _Scale, room: int) -> None:
+    """Drop archived ids, the least valuable first, as few as it takes. There may be 10,000: a step is one sum.
 
-
-def _by_anchor(sections: Iterable[Section]) -> list[tuple[Section, str]]:
-    rows = [(section, node_id) for section in sections for node_id in section.anchors]
-    return sorted(
-        rows, key=lambda row: (row[0].graph.scores.get(row[1], 0.0), _level_rank(row[0]), _descending(row[1]))
-    )
+    A count line grows by a digit now and then, which is why it is tried again with what is still too much.
+    """
+    rows = [(section, node_id) for section in sections for node_id in sorted(section.anchors, reverse=True)]
+    values = [section.graph.scores.get(node_id, 0.0) for section, node_id in rows]
+    order = sorted(range(len(rows)), key=values.__getitem__)  # stable: ties by level, then from the last id
+    dropped = 0
+    while scale.total > room and dropped < len(order):
+        excess, gone = scale.total - room, {id(section): 0 for section in sections}
+        while excess > 0 and dropped < len(order):
+            section, node_id = rows[order[dropped]]
+            cost = scale.anchor_cost(node_id)
+            gone[id(section)] += cost
+            excess -= cost
+            dropped += 1
+        kept: dict[int, list[str]] = {id(section): [] for section in sections}
+        for number in order[dropped:]:
+            section, node_id = rows[number]
+            kept[id(section)].append(node_id)
+        for section in sections:
+            if gone[id(section)]:
+                scale.drop_anchors(section, kept[id(section)], gone[id(section)])
 
 
 def value_of(graph: Graph, citation: Citation) -> float:
@@ -132,10 +148,9 @@ def _by_citation(sections: Iterable[Section]) -> list[tuple[Section, str, Citati
     rows = [
         (section, node_id, each) for section in sections for node_id, held in section.citations.items() for each in held
     ]
-    return sorted(
-        rows,
-        key=lambda row: (value_of(row[0].graph, row[2]), _level_rank(row[0]), _descending("\0".join(row[2].edge.key))),
-    )
+    rows.sort(key=lambda row: "\0".join(row[2].edge.key), reverse=True)
+    rows.sort(key=lambda row: (value_of(row[0].graph, row[2]), _level_rank(row[0])))
+    return rows
 
 
 def _order_by_value(sections: Iterable[Section]) -> None:
@@ -148,10 +163,14 @@ def _order_by_value(sections: Iterable[Section]) -> None:
 def _by_node(sections: Iterable[Section]) -> list[tuple[Section, Node]]:
     """Scored nodes from the lowest; then those without a score (fresh, locked), the oldest of them first."""
 
-    def rank(row: tuple[Section, Node]) -> tuple[object, ...]:
+    def rank(row: tuple[Section, Node]) -> tuple[bool, float, int, str, int]:
         section, node = row
         score = section.graph.scores.get(node.id)
-        age = (node.created_seq, node.created) if score is None else (0, "")
-        return (score is None, score or 0.0, age, _level_rank(section), _descending(node.id))
+        if score is None:
+            return (True, 0.0, node.created_seq, node.created, _level_rank(section))
+        return (False, score, 0, "", _level_rank(section))
 
-    return sorted(((section, node) for section in sections for node in section.nodes.values()), key=rank)
+    rows = [(section, node) for section in sections for node in section.nodes.values()]
+    rows.sort(key=lambda row: row[1].id, reverse=True)
+    rows.sort(key=rank)
+    return rows

@@ -44,7 +44,7 @@ def health_line(graph: Graph) -> str:
     """Counts of a level: how well its active nodes hang together."""
     active = graph.counts["active"]
     held = {end for source, _, target in graph.charges for end in (source, target)}
-    loose = sum(1 for node_id, node in graph.nodes.items() if node.tier == "active" and node_id not in held)
+    loose = sum(1 for node_id in graph.tiers["active"] if node_id not in held)
     share = round(100 * loose / active) if active else 0
     edges = len(graph.charges)
     per_node = edges / active if active else 0.0
@@ -178,7 +178,7 @@ def edge_line(edge: Edge) -> str:
 def maintain_read(graph: Graph) -> Text:
     """The maintenance memory with its notes."""
     text = Text()
-    archived = sorted(node_id for node_id, node in graph.nodes.items() if node.tier == "archived")
+    archived = sorted(graph.tiers["archived"])
     text.add(f"=== MAINTAIN — {graph.counts['active']} lessons, {len(archived)} archived ===")
     for node in reading_order(graph):
         text.add(f"▸ {node.id}")
