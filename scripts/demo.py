@@ -6,10 +6,12 @@ Everything goes the way that a client goes: the real stdio shim, the real hook s
 import itertools
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +20,8 @@ from typing import Any
 BIN = Path(sys.executable).parent
 KG = str(BIN / "kg")
 HOOK = str(BIN / "kg-hook")
-WAIT_S = 20.0
+PLUGINS = Path(__file__).resolve().parent.parent / "hooks"
+WAIT_S = 20.0  # for one answer; a start may take 15
 
 
 class DemoError(Exception):
@@ -29,7 +32,7 @@ def step(what: str, act: Callable[[], str]) -> None:
     """Do one thing and say in one line what came of it."""
     began = time.perf_counter()
     result = act()
-    print(f"  {what:<44} {result}  ({(time.perf_counter() - began) * 1000:.0f} ms)", flush=True)
+    print(f"  {what:<46} {result}  ({(time.perf_counter() - began) * 1000:.0f} ms)", flush=True)
 
 
 class Shim:
@@ -44,9 +47,17 @@ class Shim:
         if self._process.stdin is None or self._process.stdout is None:
             raise DemoError("the shim has no pipes")
         message = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
-        self._process.stdin.write(json.dumps(message).encode() + b"\n")
-        self._process.stdin.flush()
-        answer = json.loads(self._process.stdout.readline() or b"{}")
+        too_late = threading.Timer(WAIT_S, self._process.kill)  # ends the read below
+        too_late.start()
+        try:
+            self._process.stdin.write(json.dumps(message).encode() + b"\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+        finally:
+            too_late.cancel()
+        if not line:
+            raise DemoError(f"kg mcp ended without an answer to {method}")
+        answer = json.loads(line)
         if "result" not in answer:
             raise DemoError(f"{method} was answered {answer}")
         return dict(answer["result"])
@@ -60,10 +71,14 @@ class Shim:
         return text
 
     def close(self) -> None:
-        """End the shim as a client does."""
+        """End the shim as a client does: its stdin ends. One that stays is killed."""
         if self._process.stdin is not None:
             self._process.stdin.close()
-        self._process.wait(WAIT_S)
+        try:
+            self._process.wait(WAIT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            raise
 
 
 def hook(env: dict[str, str], event: str, **payload: object) -> str:
@@ -86,52 +101,83 @@ def expect(text: str, part: str) -> str:
 
 
 def show(env: dict[str, str], app: Path) -> None:
-    """A write, a read, a search; then what the next conversation gets by itself."""
+    """A write, a read, a search; then what other conversations get by themselves."""
     step("kg start", lambda: run(env, "start"))
     shim = Shim(env)
-    step("shim: initialize", lambda: str(shim.request("initialize", {"protocolVersion": "2025-11-25"})["serverInfo"]))
+    try:
+        through_the_shim(env, shim, app)
+    finally:
+        shim.close()
+    step("kg stop", lambda: run(env, "stop"))
+
+
+def through_the_shim(env: dict[str, str], shim: Shim, app: Path) -> None:
+    """What a client does with the tools and the hooks."""
+    params = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "kg-demo", "version": "1"},
+    }
+
+    def initialize() -> str:
+        server = shim.request("initialize", params)["serverInfo"]
+        return f"{server['title']} {server['version']}"
+
+    step("shim: initialize", initialize)
     step("shim: tools/list", lambda: f"{len(shim.request('tools/list', {})['tools'])} tools")
-    sid = expect(shim.tool("kg_read", cwd=str(app)), "Session: ").removeprefix("Session: ")
-    gist = "run the migrations before the worker starts, or it caches the old schema"
-    node = {
-        "session_id": sid,
+    opened: list[str] = []
+
+    def read() -> str:
+        opened.append(expect(shim.tool("kg_read", cwd=str(app)), "Session: "))
+        return opened[0]
+
+    step("shim: kg_read(cwd)", read)
+    lesson = {
+        "session_id": opened[0].removeprefix("Session: "),
         "level": "project",
         "id": "migrations-before-worker",
-        "gist": gist,
-        "notes": ["seen twice"],
+        "gist": "run the migrations before the worker starts, or it caches the old schema",
+        "notes": ["seen twice after a deploy"],
     }
-    step("shim: kg_put_node", lambda: expect(shim.tool("kg_put_node", **node), "Saved"))
-    step("shim: kg_read(id)", lambda: expect(shim.tool("kg_read", session_id=sid, id=node["id"]), "gist: "))
-    step("shim: kg_search", lambda: expect(shim.tool("kg_search", session_id=sid, query="worker schema"), "Found"))
+    sid, node, gist = lesson["session_id"], lesson["id"], str(lesson["gist"])
+    step("shim: kg_put_node", lambda: expect(shim.tool("kg_put_node", **lesson), "Saved"))
+    step("shim: kg_read(ids)", lambda: expect(shim.tool("kg_read", session_id=sid, ids=[node]), "gist: "))
 
-    def preload() -> str:
-        return expect(hook(env, "SessionStart", session_id="demo-1", cwd=str(app), source="startup"), gist)
+    def search() -> str:
+        text = shim.tool("kg_search", session_id=sid, query="worker schema")
+        expect(text, str(node))
+        return expect(text, "Found")
 
-    step("hook: SessionStart of the next conversation", preload)
+    step("shim: kg_search", search)
+    started = {"session_id": "demo-1", "cwd": str(app), "source": "startup", "transcript_path": str(app / "none.jsonl")}
+    preload: list[str] = []
 
-    # A conversation that began before the lesson was written: its prompt recalls it.
-    first = hook(env, "SessionStart", session_id="demo-2", cwd=str(app), source="startup")
-    other = expect(first, "session_id: ").split()[1]
-    shim.tool("kg_read", session_id=other)
-    later = {**node, "id": "cache-warm-up", "gist": "warm the cache after a deploy, or the first report times out"}
-    shim.tool("kg_put_node", **later)
+    def session_start() -> str:
+        preload.append(hook(env, "SessionStart", **started))
+        return expect(preload[0], gist)
 
-    def recall() -> str:
-        prompt = "why does the first report time out after a deploy?"
-        text = hook(env, "UserPromptSubmit", session_id="demo-2", cwd=str(app), prompt=prompt)
-        return expect(text, "cache-warm-up")
+    step("hook: SessionStart brings the lesson", session_start)
 
-    step("hook: UserPromptSubmit recalls", recall)
-    shim.close()
-    step("kg stop", lambda: run(env, "stop"))
+    # That conversation reads the rest, as it was told to; what is written afterwards reaches it through its prompt.
+    other = expect(preload[0], "session_id: ").split()[1]
+    step("shim: kg_read of that conversation", lambda: expect(shim.tool("kg_read", session_id=other), gist))
+    later = {**lesson, "id": "cache-warm-up", "gist": "warm the cache after a deploy, or the first report times out"}
+    step("shim: kg_put_node", lambda: expect(shim.tool("kg_put_node", **later), "Saved"))
+    asked = {**started, "prompt": "why does the first report time out after a deploy?"}
+    step("hook: UserPromptSubmit recalls the later one", lambda: recalled(env, asked, "cache-warm-up"))
+
+
+def recalled(env: dict[str, str], payload: dict[str, str], node: str) -> str:
+    """The line with which the memory answers a prompt."""
+    return expect(hook(env, "UserPromptSubmit", **payload), node)
 
 
 def run(env: dict[str, str], *words: str) -> str:
     """A `kg` command; its last line."""
     done = subprocess.run([KG, *words], env=env, capture_output=True, text=True, check=False, timeout=WAIT_S * 2)
     if done.returncode:
-        raise DemoError(f"kg {' '.join(words)} ended with {done.returncode}: {done.stdout}{done.stderr}")
-    return done.stdout.strip().splitlines()[-1]
+        raise DemoError(f"kg {' '.join(words)} ended with {done.returncode}: {(done.stdout + done.stderr).strip()}")
+    return (done.stdout.strip().splitlines() or [""])[-1]
 
 
 def scratch() -> None:
@@ -144,7 +190,7 @@ def scratch() -> None:
     app = base / "app"
     for folder in (app, base / "run"):
         folder.mkdir(mode=0o700)
-    print(f"kg on a scratch storage ({base}):")
+    print(f"kg on a scratch storage ({base}):", flush=True)
     try:
         show(env, app)
     finally:
@@ -156,18 +202,19 @@ def main() -> int:
     """Run the demonstration, then the service on the default storage."""
     try:
         scratch()
-        print("\nkg on the default storage:")
-        print("  " + run(dict(os.environ), "start"))
-    except (DemoError, subprocess.SubprocessError, OSError, ValueError) as error:
-        print(f"kg: the demonstration failed: {error}", file=sys.stderr)
+        print("\nkg on the default storage:\n  " + run(dict(os.environ), "start"), flush=True)
+        subprocess.run([KG, "status"], check=False, timeout=WAIT_S)
+    except (DemoError, subprocess.SubprocessError, OSError, ValueError, LookupError) as error:
+        print(f"make run failed: {error}", file=sys.stderr)
         return 1
-    subprocess.run([KG, "status"], check=False, timeout=WAIT_S)
+    kg, plugins, folder = (shlex.quote(str(path)) for path in (KG, PLUGINS, BIN))
     print(
         f"""
-Next: connect Claude Code,
-  claude mcp add --scope user kg -- {KG} mcp
-  claude plugin marketplace add {Path(__file__).resolve().parent.parent / "hooks"} && claude plugin install kg@kg
-The memory runs in the background; {KG} stop ends it."""
+Next: connect Claude Code. With tools and hooks, and {folder} on your PATH:
+  claude plugin marketplace add {plugins} && claude plugin install kg@kg
+or the tools alone:
+  claude mcp add --scope user kg -- {kg} mcp
+The memory runs in the background; {kg} stop ends it."""
     )
     return 0
 
