@@ -8,6 +8,10 @@ STAMP := .venv/.synced
 unexport VIRTUAL_ENV UV_SYSTEM_PYTHON UV_PYTHON PYTHONHOME PYTHONPATH
 export UV_PROJECT_ENVIRONMENT := .venv
 export UV_PYTHON_DOWNLOADS := never
+# uv keeps its downloads below HOME; where that cannot be written, here.
+ifeq ($(shell test -w "$$HOME" && echo writable),)
+export UV_CACHE_DIR ?= .cache/downloads
+endif
 
 .PHONY: help run test check bench clean
 .DEFAULT_GOAL := help
