@@ -19,6 +19,9 @@ from kg.limits import (
 from kg.text import json_bytes, utf8_bytes, utf16_units
 
 
+Envelope = Callable[[str, str, str | None], Mapping[str, object] | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Harness:
     """A client.
@@ -30,6 +33,8 @@ class Harness:
         preload_limit: of a preload and of any hook text, in that unit.
         part_limit: of a part of a tool reply, in that unit.
         events: names of the hook events that kg answers.
+        silent: names of its further events, to which kg has nothing to say: a hook for one is no mistake.
+        envelope: makes of event, text and notice what the client's hook prints. None: it has no hooks that kg answers.
     """
 
     name: str
@@ -37,18 +42,31 @@ class Harness:
     preload_limit: int
     part_limit: int
     part_measure: Callable[[str], int]
-    events: frozenset[str]
+    events: frozenset[str] = frozenset()
+    silent: frozenset[str] = frozenset()
+    envelope: Envelope | None = None
 
 
-HOOK_EVENTS = frozenset({"SessionStart", "UserPromptSubmit"})
-OTHER = Harness("other", utf16_units, UNITS_PRELOAD, UNITS_PART, utf16_units, frozenset())
+def _context(event: str, text: str, notice: str | None) -> Mapping[str, object] | None:
+    """What Claude Code and Codex take. Codex drops an answer with any field that it does not know."""
+    reply: dict[str, object] = {}
+    if notice and event == "SessionStart":
+        reply["systemMessage"] = notice
+    if text:
+        reply["hookSpecificOutput"] = {"hookEventName": event, "additionalContext": text}
+    return reply or None
+
+
+_ANSWERED = frozenset({"SessionStart", "UserPromptSubmit"})
+_SILENT = frozenset({"PostToolUse", "SubagentStart", "SessionEnd"})
+OTHER = Harness("other", utf16_units, UNITS_PRELOAD, UNITS_PART, utf16_units)
 ROWS: Mapping[str, Harness] = {
-    "claude": Harness("claude", utf16_units, UNITS_PRELOAD, UNITS_PART, utf16_units, HOOK_EVENTS),
-    "codex": Harness("codex", utf8_bytes, BYTES_PRELOAD, CODEX_PART_BYTES, json_bytes, HOOK_EVENTS),
-    "antigravity": Harness(
-        "antigravity", utf8_bytes, BYTES_PRELOAD_ANTIGRAVITY, INLINE_PART_BYTES, utf8_bytes, frozenset()
+    "claude": Harness(
+        "claude", utf16_units, UNITS_PRELOAD, UNITS_PART, utf16_units, _ANSWERED, _SILENT | {"PreToolUse"}, _context
     ),
-    "desktop": Harness("desktop", utf16_units, UNITS_PRELOAD, UNITS_PART, utf16_units, frozenset()),
+    "codex": Harness("codex", utf8_bytes, BYTES_PRELOAD, CODEX_PART_BYTES, json_bytes, _ANSWERED, _SILENT, _context),
+    "antigravity": Harness("antigravity", utf8_bytes, BYTES_PRELOAD_ANTIGRAVITY, INLINE_PART_BYTES, utf8_bytes),
+    "desktop": Harness("desktop", utf16_units, UNITS_PRELOAD, UNITS_PART, utf16_units),
 }
 
 
@@ -68,20 +86,21 @@ class HookPayload:
     prompt: str
 
 
-def hook_payload(event: str, document: object) -> HookPayload | None:
-    """Read a hook's stdin tolerantly; None when it is no payload or names an event that kg does not know.
+def hook_payload(row: Harness, event: str, document: object) -> HookPayload | None:
+    """Read a hook's stdin tolerantly; None when it is no payload or names an event that kg does not answer.
 
     Args:
-        event: the event of the URL; the body's own name wins if it is a known one.
+        row: the client.
+        event: the event of the URL, which counts where the body has no name of its own.
         document: the parsed stdin.
     """
     if not isinstance(document, dict):
         return None
-    named = document.get("hook_event_name", event)
-    if named not in HOOK_EVENTS:
+    named = _text(document.get("hook_event_name")) or event
+    if named not in row.events:
         return None
     return HookPayload(
-        event=str(named),
+        event=named,
         client_id=_text(document.get("session_id")) or None,
         cwd=_text(document.get("cwd")) or None,
         source=_text(document.get("source")) or "unknown",
@@ -91,16 +110,3 @@ def hook_payload(event: str, document: object) -> HookPayload | None:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
-
-
-def hook_reply(event: str, *, text: str, notice: str | None) -> Mapping[str, object] | None:
-    """The envelope of a hook's answer for Claude Code and Codex; None for silence.
-
-    Codex drops an answer with any field that it does not know, so there are exactly these.
-    """
-    reply: dict[str, object] = {}
-    if notice and event == "SessionStart":
-        reply["systemMessage"] = notice
-    if text:
-        reply["hookSpecificOutput"] = {"hookEventName": event, "additionalContext": text}
-    return reply or None

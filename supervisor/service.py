@@ -29,6 +29,7 @@ from kg.limits import (
     THREAD_SWITCH_S,
     WATCH_TICK_S,
 )
+from kg.tokens import tokens
 from kg.upkeep import dangling_edges, healed_nodes, recurrences
 from supervisor.checkpoints import Checkpoints
 from supervisor.clock import now_iso
@@ -76,6 +77,7 @@ class Service:
         self._planning: Planning | None = None
         self._owner: Owner | None = None
         self._scheduling: asyncio.Task[None] | None = None
+        self._warming: asyncio.Task[list[str]] | None = None
 
     @property
     def owner(self) -> Owner:
@@ -116,7 +118,9 @@ class Service:
         gc.freeze()  # what was loaded lives as long as the process: no later collection has to walk over it
         sys.setswitchinterval(THREAD_SWITCH_S)
         (self._root / START_ERROR).unlink(missing_ok=True)
-        self._scheduling = asyncio.create_task(self._schedule.start())  # off the way to the first answer
+        # Off the way to the first answer, and off the loop: both import what takes long.
+        self._scheduling = asyncio.create_task(self._schedule.start())
+        self._warming = asyncio.create_task(asyncio.to_thread(tokens, "first word"))
 
     def _assemble(self, loaded: Loaded) -> None:
         world = loaded.world
@@ -191,8 +195,9 @@ class Service:
 
     async def stop(self) -> None:
         """Leave everything on disk and give the folder back. Calling it twice is fine."""
-        if self._scheduling is not None:
+        if self._scheduling is not None and self._warming is not None:
             await self._scheduling
+            await self._warming
         await self._schedule.stop()
         if self._planning is not None:
             await self._planning.close()

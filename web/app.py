@@ -10,7 +10,7 @@ from kg.ports import Memory
 from web import problems
 from web.exchange import REPLY_VERSION
 from web.explain import Explanations
-from web.guard import Guard
+from web.guard import Gate, Guard
 from web.health import Acknowledgements, Health
 from web.hooks import Hooks
 from web.mcp import Mcp
@@ -56,8 +56,8 @@ def create_app(
     startup: Callable[[], Awaitable[None]],
     shutdown: Callable[[], Awaitable[None]],
     extra_tools: Sequence[Tool] = (),
-) -> falcon.asgi.App[Any, Any]:
-    """Put the application together.
+) -> Gate:
+    """Put the ASGI application together.
 
     Args:
         memory: gives the owner of the state once `startup` has run.
@@ -82,4 +82,4 @@ def create_app(
     app.add_route("/health", Health(memory))
     app.add_route("/explain", Explanations(memory))
     app.add_route("/metrics", metrics)
-    return app
+    return Gate(app)

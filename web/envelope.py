@@ -13,9 +13,9 @@ from typing import Any
 
 import falcon
 import falcon.asgi
-import orjson
 
 from kg import rpc
+from web.payload import parsed
 from web.problems import RpcFault
 
 HEADER_VERSION = "mcp-protocol-version"
@@ -40,20 +40,23 @@ class Message:
         return meta if isinstance(meta, dict) else {}
 
 
-def parse(data: bytes) -> Any:  # noqa: ANN401 - JSON is any value
+def parse(data: bytes) -> object:
     """The JSON of a body.
 
     Raises:
         RpcFault: parse error, with HTTP 400.
     """
     try:
-        return orjson.loads(data)
-    except orjson.JSONDecodeError:
-        raise RpcFault(rpc.PARSE_ERROR, "The body is not valid JSON in UTF-8.", status=falcon.HTTP_400) from None
+        return parsed(data)
+    except ValueError:
+        text = "The body is not valid JSON in UTF-8, or is nested too deeply."
+        raise RpcFault(rpc.PARSE_ERROR, text, status=falcon.HTTP_400) from None
 
 
 def message_of(document: object, version_header: str | None) -> Message | None:
     """The request in a body; None for a notification or a response, which get no answer.
+
+    `version_header` is None where headers do not count.
 
     Raises:
         RpcFault: no valid request object.
@@ -75,7 +78,7 @@ def message_of(document: object, version_header: str | None) -> Message | None:
         raise RpcFault(rpc.INVALID_PARAMS, "params must be an object.")
     meta = params.get("_meta")
     named = isinstance(meta, dict) and rpc.META_VERSION in meta
-    modern = named or (version_header is not None and version_header not in rpc.LEGACY_VERSIONS)
+    modern = named or (version_header is not None and version_header.strip(" \t") not in rpc.LEGACY_VERSIONS)
     return Message(request_id, method, params, modern)
 
 

@@ -10,6 +10,7 @@ import falcon.asgi
 
 from kg.commands import Caller, Channel
 from kg.limits import IDENTITY_CHARS
+from kg.ports import Memory
 
 REPLY_VERSION = "Kg-Version"
 REPLY_DELIVERY = "Kg-Delivery"
@@ -24,12 +25,10 @@ def is_local(request: falcon.asgi.Request) -> bool:
 def caller_of(request: falcon.asgi.Request, *, harness: str | None = None, client_id: str | None = None) -> Caller:
     """The sender of a request. A hook names its `harness` in the URL and its `client_id` in the body."""
     local = is_local(request)
-    if not local and harness is None:
-        return Caller(acknowledges=request.get_header("Kg-Ack") == "1", request_key=identity(request, "Kg-Request"))
-    channel: Channel = "hook" if harness else "shim"
+    door: Channel = "shim" if local else "http"
     deadline = _number(request.get_header("Kg-Deadline-Ms"))
     return Caller(
-        channel=channel,
+        channel="hook" if harness else door,
         harness=harness or (local and identity(request, "Kg-Harness")) or "other",
         client_id=client_id or (identity(request, "Kg-Client-Session") if local else None),
         tool_use=identity(request, "Kg-Tool-Use") if local else None,
@@ -42,7 +41,7 @@ def caller_of(request: falcon.asgi.Request, *, harness: str | None = None, clien
 def identity(request: falcon.asgi.Request, name: str) -> str | None:
     """A short value without control characters, percent-decoded; anything else counts as none."""
     value = request.get_header(name)
-    return clean_identity(unquote(value)) if value else None
+    return clean_identity(unquote(value) if "%" in value else value) if value else None
 
 
 def clean_identity(value: str | None) -> str | None:
@@ -50,6 +49,20 @@ def clean_identity(value: str | None) -> str | None:
     if not value or len(value) > IDENTITY_CHARS or not value.isprintable():
         return None
     return value
+
+
+def hand_over(memory: Memory, delivery: str | None, caller: Caller, response: falcon.asgi.Response) -> None:
+    """Let the caller acknowledge what the reply implies; for one that will not, handing the reply over is enough."""
+    if delivery is None:
+        return
+    if caller.acknowledges:
+        response.set_header(REPLY_DELIVERY, delivery)
+        return
+
+    async def arrived() -> None:
+        await memory.acknowledge([delivery])
+
+    response.schedule(arrived)  # runs after the last piece went to the socket
 
 
 def acknowledged(request: falcon.asgi.Request) -> list[str]:

@@ -3,11 +3,16 @@
 On the Unix socket the file's permissions are the check. On TCP a request must name this host and port, come from no
 foreign page, and present the token; GET /health without it answers the status and nothing else. Nothing of a request
 that is refused is read or changed.
+
+Falcon waits for the first piece of a body before it runs any middleware, so a client that sends a head alone would be
+neither refused nor timed. `Gate` stands before Falcon and lets it begin with the head. It also counts the requests
+under way, since only there a call that is cancelled is certain to be counted out.
 """
 
 import asyncio
 import hmac
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import falcon
 import falcon.asgi
@@ -17,8 +22,47 @@ from web.exchange import is_local
 from web.problems import too_large, too_slow
 
 HOSTS = ("localhost", "127.0.0.1", "[::1]")
-WRITING = frozenset({"POST", "PUT", "PATCH"})
 FOREIGN_FETCHES = frozenset({"cross-site", "same-site"})
+UNDER_WAY = "kg.under_way"  # key of the scope: how many requests are under way, this one included
+
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class Gate:
+    """The ASGI application: Falcon's, behind a count and without its wait for the body."""
+
+    def __init__(self, app: Asgi) -> None:
+        self._app = app
+        self._under_way = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or pass on whatever else there is."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        self._under_way += 1
+        scope[UNDER_WAY] = self._under_way
+        try:
+            await self._app(scope, _head_first(receive), send)
+        finally:
+            self._under_way -= 1
+
+
+def _head_first(receive: Receive) -> Receive:
+    """Begin with an empty piece of body that is there at once; what really arrives comes after it."""
+    begun = False
+
+    async def next_event() -> dict[str, Any]:
+        nonlocal begun
+        if begun:
+            return await receive()
+        begun = True
+        return {"type": "http.request", "body": b"", "more_body": True}
+
+    return next_event
 
 
 class Guard:
@@ -27,32 +71,16 @@ class Guard:
     def __init__(self, *, token: str, port: Callable[[], int | None]) -> None:
         self._token = f"Bearer {token}".encode()
         self._port = port
-        self._under_way = 0
 
     async def process_request(self, request: falcon.asgi.Request, _response: falcon.asgi.Response) -> None:
-        """Refuse what may not ask, or comes in a form that kg does not take."""
-        self._under_way += 1
-        request.context.counted = True
-        if self._under_way > REQUESTS_UNDER_WAY:
+        """Refuse whoever may not ask."""
+        if request.scope[UNDER_WAY] > REQUESTS_UNDER_WAY:
             raise falcon.HTTPTooManyRequests(description="Too many requests at once; try again.", retry_after=1)
         local = is_local(request)
         request.context.trusted = local
         if not local:
             self._check_origin(request)
             self._check_token(request)
-        if request.method in WRITING:
-            self._check_form(request)
-
-    async def process_response(
-        self,
-        request: falcon.asgi.Request,
-        _response: falcon.asgi.Response,
-        _resource: object,
-        _succeeded: bool,  # noqa: FBT001
-    ) -> None:
-        """Count the request out."""
-        if getattr(request.context, "counted", False):
-            self._under_way -= 1
 
     def _check_origin(self, request: falcon.asgi.Request) -> None:
         port = self._port()
@@ -73,16 +101,14 @@ class Guard:
         if not request.context.trusted and not (request.method == "GET" and request.path == "/health"):
             raise falcon.HTTPUnauthorized(description="Present the token of run/token as Authorization: Bearer.")
 
-    def _check_form(self, request: falcon.asgi.Request) -> None:
-        kind = (request.content_type or "").partition(";")[0].strip().lower()
-        if kind != falcon.MEDIA_JSON:
-            raise falcon.HTTPUnsupportedMediaType(description="kg takes Content-Type: application/json.")
-        if (request.content_length or 0) > BODY_BYTES:
-            raise too_large()
-
 
 async def body_of(request: falcon.asgi.Request) -> bytes:
-    """The body, which must arrive in time and may not be larger than the limit, whatever its header said."""
+    """The body: declared as JSON, there in time, and no larger than the limit, whatever its header said."""
+    kind = (request.content_type or "").partition(";")[0].strip().lower()
+    if kind != falcon.MEDIA_JSON:
+        raise falcon.HTTPUnsupportedMediaType(description="kg takes Content-Type: application/json.")
+    if (request.content_length or 0) > BODY_BYTES:
+        raise too_large()
     try:
         async with asyncio.timeout(BODY_WAIT_S):
             data: bytes = await request.stream.read(BODY_BYTES + 1)

@@ -9,6 +9,7 @@ import orjson
 from kg.limits import ACKS_MOST
 from kg.ports import Memory
 from web.guard import body_of
+from web.payload import parsed
 
 
 class Health:
@@ -33,9 +34,11 @@ class Acknowledgements:
     async def on_post(self, request: falcon.asgi.Request, response: falcon.asgi.Response) -> None:
         """Let the effects of these deliveries hold."""
         try:
-            document = orjson.loads(await body_of(request))
-            ids = [item for item in document["ids"] if isinstance(item, str)][:ACKS_MOST]
-        except (orjson.JSONDecodeError, KeyError, TypeError):
-            raise falcon.HTTPBadRequest(description='Send {"ids": ["..."]}.') from None
+            document = parsed(await body_of(request))
+        except ValueError:
+            document = None
+        ids = document.get("ids") if isinstance(document, dict) else None
+        if not isinstance(ids, list) or len(ids) > ACKS_MOST or not all(isinstance(item, str) for item in ids):
+            raise falcon.HTTPBadRequest(description=f'Send {{"ids": ["..."]}} with at most {ACKS_MOST} ids.')
         response.content_type = falcon.MEDIA_JSON
         response.data = orjson.dumps({"acknowledged": await self._memory().acknowledge(ids)})

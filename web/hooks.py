@@ -4,18 +4,24 @@ The answer is exactly what the hook prints, or nothing. A hook must never be in 
 understood is answered with silence and counted.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import falcon
 import falcon.asgi
 import orjson
 
-from kg.commands import Command, PromptSubmitted, SessionStarted
-from kg.harness import HOOK_EVENTS, ROWS, HookPayload, hook_payload, hook_reply
+from kg.commands import Command, Place, PromptSubmitted, SessionStarted
+from kg.harness import ROWS, Envelope, HookPayload, hook_payload
 from kg.ports import Memory
-from web.exchange import REPLY_DELIVERY, caller_of, clean_identity, identity
+from web.exchange import caller_of, clean_identity, hand_over, identity
 from web.guard import body_of
 from web.metrics import Metrics
+from web.payload import parsed
+
+_COMMANDS: Mapping[str, Callable[[HookPayload, Place | None], Command]] = {
+    "SessionStart": lambda payload, place: SessionStarted(payload.source, place),
+    "UserPromptSubmit": lambda payload, place: PromptSubmitted(payload.prompt, place),
+}
 
 
 class Hooks:
@@ -29,39 +35,44 @@ class Hooks:
         self, request: falcon.asgi.Request, response: falcon.asgi.Response, *, harness: str, event: str
     ) -> None:
         """Answer one event."""
-        if harness not in ROWS or event not in HOOK_EVENTS:
+        row = ROWS.get(harness)
+        if row is None or row.envelope is None or event not in row.events | row.silent:
             raise falcon.HTTPNotFound(description=f"kg answers no hook {event[:40]!r} of {harness[:40]!r}.")
+        data = await body_of(request)
         response.content_type = falcon.MEDIA_JSON
         with self._metrics.timed("hook", event) as outcome:
-            payload = hook_payload(event, _parsed(await body_of(request)))
+            document = _document(data)
+            payload = hook_payload(row, event, document)
             if payload is None:
-                outcome.code = "malformed"
+                outcome.code = "malformed" if document is None else "silent"
                 return
-            await self._answer(payload, harness, request, response)
+            await self._answer(payload, harness, row.envelope, request=request, response=response)
             outcome.code = "ok"
 
     async def _answer(
-        self, payload: HookPayload, harness: str, request: falcon.asgi.Request, response: falcon.asgi.Response
+        self,
+        payload: HookPayload,
+        harness: str,
+        envelope: Envelope,
+        *,
+        request: falcon.asgi.Request,
+        response: falcon.asgi.Response,
     ) -> None:
         memory = self._memory()
         root = identity(request, "Kg-Project-Root")
         place = await memory.locate(payload.cwd, root) if payload.cwd else None
-        command: Command
-        if payload.event == "SessionStart":
-            command = SessionStarted(payload.source, place)
-        else:
-            command = PromptSubmitted(payload.prompt, place)
         caller = caller_of(request, harness=harness, client_id=clean_identity(payload.client_id))
-        answer = await memory.execute(command, caller)
-        reply = hook_reply(payload.event, text=answer.text, notice=answer.notice)
+        answer = await memory.execute(_COMMANDS[payload.event](payload, place), caller)
+        reply = envelope(payload.event, answer.text, answer.notice)
         if reply is not None:
             response.data = orjson.dumps(reply)
-        if answer.delivery is not None:
-            response.set_header(REPLY_DELIVERY, answer.delivery)
+        hand_over(memory, answer.delivery, caller, response)
 
 
-def _parsed(data: bytes) -> object:
+def _document(data: bytes) -> object:
+    """The payload if it is a JSON object, else None."""
     try:
-        return orjson.loads(data)
-    except orjson.JSONDecodeError:
+        document = parsed(data)
+    except ValueError:
         return None
+    return document if isinstance(document, dict) else None

@@ -20,7 +20,7 @@ from kg.limits import TOOLS_TTL_MS
 from kg.ports import Memory
 from web import doctrine
 from web.envelope import HEADER_VERSION, Message, check_modern, id_of, message_of, parse
-from web.exchange import REPLY_DELIVERY, acknowledged, caller_of, identity, is_local
+from web.exchange import acknowledged, caller_of, hand_over, identity, is_local
 from web.guard import body_of
 from web.metrics import Metrics
 from web.problems import RpcFault
@@ -67,7 +67,7 @@ class Mcp:
         """There is no event stream."""
         raise falcon.HTTPMethodNotAllowed(ONLY_POST, description="kg answers POST only.")
 
-    on_put = on_delete = on_get
+    on_put = on_delete = on_patch = on_head = on_get
 
     async def on_post(self, request: falcon.asgi.Request, response: falcon.asgi.Response) -> None:
         """Answer one message."""
@@ -147,8 +147,7 @@ class Mcp:
         with self._metrics.timed("mcp", tool.name) as outcome:
             answer = await self._run(tool, arguments, request, caller)
             outcome.code = answer.code or "ok"
-        if answer.delivery is not None:
-            self._deliver(answer.delivery, caller, response)
+        hand_over(self._memory(), answer.delivery, caller, response)
         result: Result = {"content": [{"type": "text", "text": answer.text}], "isError": answer.is_error}
         if answer.code is not None:
             result["_meta"] = {"kg/code": answer.code}
@@ -170,14 +169,3 @@ class Mcp:
         if "cwd" in arguments:
             place = await memory.locate(arguments["cwd"], identity(request, "Kg-Project-Root"))
         return await memory.execute(tool.decode(arguments, place), caller)
-
-    def _deliver(self, delivery: str, caller: Caller, response: falcon.asgi.Response) -> None:
-        """Let the client acknowledge, or count the reply as arrived once it has been handed to the socket."""
-        if caller.acknowledges:
-            response.set_header(REPLY_DELIVERY, delivery)
-            return
-
-        async def arrived() -> None:
-            await self._memory().acknowledge([delivery])
-
-        response.schedule(arrived)

@@ -1,5 +1,6 @@
 """Readings of real processes."""
 
+import mmap
 import os
 import socket
 import subprocess
@@ -52,12 +53,15 @@ def test_private_memory_is_read_for_one_process_a_call_and_then_kept(child):
     assert sum(known()) == 1
     assert sum(known()) == 2
     before = [reading.uss_bytes for reading in processes.read(both)]
-    ballast = b"x" * 20_000_000
+    size = 20_000_000
+    ballast = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # pages that nothing used before
+    ballast.write(b"x" * size)
     assert [reading.uss_bytes for reading in processes.read(both)] == before
     now[0] += limits.USS_CACHED_S
     processes.read(both)
     after = [reading.uss_bytes for reading in processes.read(both)]
-    assert after[0] > before[0] + len(ballast) // 2
+    ballast.close()
+    assert after[0] > before[0] + size // 2
 
 
 def test_cpu_percent_counts_since_the_last_call():
