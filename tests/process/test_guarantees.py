@@ -119,9 +119,10 @@ def test_several_calls_at_once_over_one_shim_are_all_kept(service):
 
 def test_a_long_read_comes_in_parts_and_survives_a_restart(service):
     sid = service.session()
-    for number in range(70):
-        put(service, sid, "word " * 250, node=f"long-{number}")
-    first = service.text("kg_read", session_id=sid)
+    ids = [f"long-{number}" for number in range(70)]
+    for node in ids:
+        put(service, sid, "claim", node=node, notes=["word " * 250])
+    first = service.text("kg_read", session_id=sid, ids=ids)
     assert "Part 1 of" in first
     service.restart()
     texts = [first]
@@ -130,7 +131,7 @@ def test_a_long_read_comes_in_parts_and_survives_a_restart(service):
         texts.append(service.text("kg_read", session_id=sid, more=True))
         assert len(texts) < 20
     assert texts[-1].endswith(f"Part {len(texts)} of {len(texts)}.")
-    assert sum(len(re.findall(r"^  long-", text, re.MULTILINE)) for text in texts) == 70
+    assert sum(len(re.findall(r"^▸ long-", text, re.MULTILINE)) for text in texts) == 70
     assert "Nothing more" in service.text("kg_read", session_id=sid, more=True)
 
 
