@@ -134,3 +134,25 @@ def test_every_number_has_a_name_and_a_reason():
     assert len(numbers) > 100
     bare = [ast.unparse(node) for node in numbers if not commented & set(range(node.lineno, node.end_lineno + 1))]
     assert bare == []
+
+
+def test_the_architecture_page_names_every_module():
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = {word.strip("/").rpartition("/")[2].removesuffix(".py") for word in re.findall(r"`([\w/.]+)`", page)}
+    inside = [path for package in ("kg", "supervisor", "web") for path in (ROOT / package).iterdir()]
+    there = {path.stem for path in inside if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert there - named == {"__init__"}
+
+
+def test_the_index_of_decisions_lists_every_record():
+    folder = ROOT / "docs" / "adr"
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| \[(\d{4})\]\((\1-[\w-]+\.md)\)", index, re.MULTILINE)
+    assert sorted(name for _, name in listed) == sorted(path.name for path in folder.glob("0*.md"))
+
+
+def test_every_record_says_context_decision_and_consequences():
+    for path in (ROOT / "docs" / "adr").glob("0*.md"):
+        text = path.read_text(encoding="utf-8")
+        assert text.startswith(f"# {int(path.name[:4])}. "), path.name
+        assert re.findall(r"^## (.+)$", text, re.MULTILINE) == ["Context", "Decision", "Consequences"], path.name
