@@ -8,11 +8,9 @@ and compaction cannot change its own premises by archiving.
 from collections.abc import Iterator, Sequence
 
 from kg import lines
-from kg.graph import Edge, Graph, Node
+from kg.graph import Edge, Graph
 from kg.job import JobNode
 from kg.sizes import HIDING, OUTSIDE, Table, cost_of
-
-LEAST_CHARGE = len("  x: y\n")  # cost of the shortest node, which bounds how many can be fresh
 
 
 def newest_first(nodes: Sequence[JobNode]) -> list[int]:
@@ -45,21 +43,16 @@ def fresh_numbers(table: Table, newest: Sequence[int], *, room: int) -> list[int
 
 
 def fresh_ids(graph: Graph, *, room: int) -> frozenset[str]:
-    """The fresh nodes of a graph as it is. Linear, without sorting all nodes: the owner asks on its loop."""
+    """The fresh nodes of a graph as it is; looks at no more nodes than that, since the owner asks on its loop."""
     taken: set[str] = set()
-    for node in _newest_nodes(graph, most=room // LEAST_CHARGE + 1):
+    for node in graph.newest_first():
+        if node.tier == "orphaned":
+            continue
         room -= lines.charge(lines.node_line(node)) + sum(_brought(graph, node.id, taken))
         if room < 0:
             break
         taken.add(node.id)
     return frozenset(taken)
-
-
-def _newest_nodes(graph: Graph, *, most: int) -> list[Node]:
-    seqs = sorted(node.created_seq for node in graph.nodes.values() if node.tier != "orphaned")
-    oldest = seqs[-most] if len(seqs) > most else 0
-    nodes = [node for node in graph.nodes.values() if node.created_seq >= oldest and node.tier != "orphaned"]
-    return sorted(nodes, key=lambda node: (node.created_seq, node.created, node.id), reverse=True)
 
 
 def _brought(graph: Graph, node_id: str, taken: set[str]) -> Iterator[int]:

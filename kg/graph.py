@@ -20,7 +20,7 @@ from typing import Literal
 
 from kg import lines
 from kg.index import TokenIndex
-from kg.limits import CHANGES_KEPT
+from kg.limits import AGES_SPARE, CHANGES_KEPT
 from kg.names import is_file
 
 Tier = Literal["active", "archived", "orphaned"]
@@ -110,8 +110,9 @@ class Graph:
     """The nodes and edges of one level."""
 
     __slots__ = (
-        "_before_run", "_lines", "changes", "changes_from", "charges", "edges", "ends", "extra", "index",
-        "key", "last_put", "nodes", "progress", "root", "scores", "seq", "tiers", "unindexed", "upper",
+        "_ages", "_before_run", "_lines", "_sorted", "anchors", "changes", "changes_from", "charges", "edges", "ends",
+        "extra", "index", "key", "last_put", "nodes", "progress", "root", "scores", "seq", "tiers", "unindexed",
+        "upper",
     )  # fmt: skip
 
     def __init__(self, key: str, *, root: str | None = None, upper: "Graph | None" = None) -> None:
@@ -133,6 +134,9 @@ class Graph:
         self.index = TokenIndex()
         self.unindexed: set[str] = set()
         self._lines = 0
+        self.anchors = 0  # characters of the lines of archived ids
+        self._ages: list[_Age] = []
+        self._sorted = True
         self._before_run = 0  # seq of the last change before the newest writer's run of changes
 
     @property
@@ -165,8 +169,12 @@ class Graph:
         old = self.nodes.get(node.id)
         self.nodes[node.id] = node
         self.unindexed.add(node.id)
+        if old is None or _age(old) != _age(node):
+            self._sorted &= not self._ages or self._ages[-1] < _age(node)
+            self._ages.append(_age(node))
         self._lines += _line_charge(node) - (_line_charge(old) if old else 0)
         if old is None or old.tier != node.tier:
+            self.anchors += _anchor_charge(node) - (_anchor_charge(old) if old else 0)
             if old is not None:
                 del self.tiers[old.tier][node.id]
             self.tiers[node.tier][node.id] = None
@@ -181,9 +189,24 @@ class Graph:
         node = self.nodes.pop(node_id)
         self.unindexed.add(node_id)
         self._lines -= _line_charge(node)
+        self.anchors -= _anchor_charge(node)
         del self.tiers[node.tier][node_id]
         self.recharge(node_id)
         return node
+
+    def newest_first(self) -> Iterator[Node]:
+        """Every node by its creation, the newest first.
+
+        The list is sorted when it is asked for and only if a node came out of turn (after loading, a rename); entries
+        of nodes that went are passed over.
+        """
+        if not self._sorted or len(self._ages) > 2 * len(self.nodes) + AGES_SPARE:
+            self._ages = sorted(map(_age, self.nodes.values()))
+            self._sorted = True
+        for age in reversed(self._ages):
+            node = self.nodes.get(age[2])
+            if node is not None and _age(node) == age:
+                yield node
 
     # --- edges -----------------------------------------------------------------------------------------------
 
@@ -275,9 +298,19 @@ class Graph:
             self.charges.pop(key, None)
 
 
+_Age = tuple[int, str, str]
+
+
+def _age(node: Node) -> _Age:
+    """What orders nodes by their creation."""
+    return (node.created_seq, node.created, node.id)
+
+
 def _line_charge(node: Node) -> int:
-    if node.tier == "active":
-        return lines.charge(lines.node_line(node))
+    return lines.charge(lines.node_line(node)) if node.tier == "active" else _anchor_charge(node)
+
+
+def _anchor_charge(node: Node) -> int:
     return lines.charge(lines.anchor(node.id)) if node.tier == "archived" else 0
 
 

@@ -18,7 +18,6 @@ from kg.limits import (
 )
 from kg.text import json_bytes, utf8_bytes, utf16_units
 
-
 Envelope = Callable[[str, str, str | None], Mapping[str, object] | None]
 
 

@@ -260,6 +260,7 @@ MOVES_PER_STEP = 50  # moves of a larger plan, checked and applied between two t
 JOB_SLICE = 200  # nodes or edges of a job written between two turns of the loop, about 1 ms
 PLAN_LIMIT_S = 2.0  # of a plan in a worker; 10,000 nodes with 30,000 edges take about half of it
 PLAN_SLOW_LIMIT_S = 10.0  # of the next try of a graph whose plan ran out of time
+AGES_SPARE = 1_000  # stale entries in a graph's list by creation that are tolerated before it is made anew
 PLAN_SHARE = 10.0  # a graph rests so many times as long as its last plan took: planning takes a tenth of a core at most
 MEASURED_NODES_MOST = 1_000  # active nodes up to which a plan's result is rendered to compare; about 5 ms
 

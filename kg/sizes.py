@@ -215,27 +215,14 @@ def _is_outside(edge: JobEdge, *, outgoing: bool) -> bool:
 class WhatIf:
     """A graph with some nodes moved in thought. Reads the graph and never changes it."""
 
-    __slots__ = ("_anchors", "_counts", "_moved", "graph", "size")
+    __slots__ = ("_counts", "_moved", "anchors", "graph", "size")
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.size = graph.size
         self._moved: dict[str, Tier] = {}
         self._counts = graph.counts.copy()
-        self._anchors: int | None = None
-
-    @property
-    def anchors(self) -> int:
-        """Characters of the lines of archived ids; counted when first asked for."""
-        if self._anchors is None:
-            moved = self._moved
-            archived = [
-                len(node_id)
-                for node_id, node in self.graph.nodes.items()
-                if (moved.get(node_id) or node.tier) == "archived"
-            ]
-            self._anchors = lines.charge(lines.anchor("")) * len(archived) + sum(archived)
-        return self._anchors
+        self.anchors = graph.anchors  # characters of the lines of archived ids
 
     def tier(self, node_id: str) -> Tier:
         """The tier of a node, after the moves."""
@@ -253,8 +240,7 @@ class WhatIf:
         self._counts[old] -= 1
         self._counts[tier] += 1
         self.size += change + self._headers()
-        if self._anchors is not None:
-            self._anchors += lines.charge(lines.anchor(node_id)) * ((tier == "archived") - (old == "archived"))
+        self.anchors += lines.charge(lines.anchor(node_id)) * ((tier == "archived") - (old == "archived"))
 
     def _headers(self) -> int:
         return headers(self._counts["active"], self._counts["archived"])

@@ -106,6 +106,7 @@ def load(root: Path, *, disk: Disk, journal: Journal[Event], nonce: str) -> Load
     world.seq = max(journal.last_seq, world.table_seq, *(graph.seq for graph in world.graphs.values()))
     for key, graph in world.graphs.items():
         loaded.bases.setdefault(key, base_of(graph))
+        next(graph.newest_first(), None)  # sorted once, here
         slug = graph.slug
         if slug is not None and slug not in world.projects:
             loaded.unrooted[slug] = graph.root

@@ -1,4 +1,5 @@
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -6,6 +7,7 @@ from falcon.testing import TestClient
 
 from tests.fakes.memory import RecordingMemory
 from web.app import create_app
+from web.tools import Tool
 
 TOKEN = "t" * 64
 PORT = 7421
@@ -18,12 +20,13 @@ async def nothing() -> None:
 class Door:
     """The application as a client on TCP (with the token) or on the Unix socket meets it."""
 
-    def __init__(self, memory: RecordingMemory) -> None:
+    def __init__(self, memory: RecordingMemory, *, extra_tools: Sequence[Tool] = ()) -> None:
         self.memory = memory
-        app = create_app(
-            lambda: memory, token=TOKEN, port=lambda: PORT, version="1.2.3", startup=nothing, shutdown=nothing
-        )
-        self.client = TestClient(app)
+        self.app = create_app(
+            lambda: memory, token=TOKEN, port=lambda: PORT, version="1.2.3", startup=nothing, shutdown=nothing,
+            extra_tools=extra_tools,
+        )  # fmt: skip
+        self.client = TestClient(self.app)
 
     def tcp(self, method: str, path: str, body: Any = None, **headers: str | None) -> Any:
         return self._ask(method, path, body, headers, remote_addr="127.0.0.1", port=PORT)

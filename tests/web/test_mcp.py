@@ -1,5 +1,6 @@
 """MCP on the wire, both eras (spec/tools.md section 1, spec/stack.md section 4, cases C40, C45-C50)."""
 
+import asyncio
 import base64
 import json
 
@@ -7,7 +8,9 @@ import pytest
 
 from kg import commands, rpc
 from kg.commands import Answer
+from tests.clients.fixture_server import FIXTURES
 from tests.fakes.memory import RecordingMemory
+from tests.web.asgi import Exchange
 from tests.web.conftest import Door
 from web.doctrine import INSTRUCTIONS
 from web.tools import TOOLS
@@ -171,6 +174,53 @@ def test_a_version_that_is_not_served_is_named_with_those_that_are(door, version
     assert reply.json["error"]["data"] == {"supported": ["2026-07-28"], "requested": version}
 
 
+@pytest.mark.parametrize("name", ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"])
+def test_a_header_that_stands_twice_is_a_mismatch_even_if_both_agree(door, memory, name):
+    body, given = modern("tools/call", {"name": "kg_put_node", "arguments": PUT})
+    exchange = Exchange("POST", "/mcp", json.dumps(body).encode(), tcp=True, **given)
+    exchange.headers.append((name.lower().encode(), dict(exchange.headers)[name.lower().encode()]))
+    asyncio.run(exchange.run(door.app))
+    assert (exchange.status, json.loads(exchange.body)["error"]["code"]) == (400, rpc.HEADER_MISMATCH)
+    assert memory.commands == []
+
+
+def test_a_capability_that_the_client_did_not_declare_is_named(memory):
+    door = Door(memory, extra_tools=FIXTURES)
+    reply = ask(door, "tools/call", {"name": "test_missing_capability"})
+    assert (reply.status_code, reply.json["error"]["code"]) == (400, rpc.MISSING_CAPABILITY)
+    assert reply.json["error"]["data"] == {"requiredCapabilities": {"sampling": {}}}
+
+
+def test_further_tools_of_a_test_build_stand_behind_the_ten(memory):
+    names = [tool["name"] for tool in Door(memory, extra_tools=FIXTURES).rpc("tools/list").json["result"]["tools"]]
+    assert names == [tool.name for tool in (*TOOLS, *FIXTURES)]
+
+
+@pytest.mark.parametrize("message", [{"jsonrpc": "2.0", "method": "notifications/x", "params": {"_meta": META}},
+                                     {"jsonrpc": "2.0", "id": 1, "result": {}}])  # fmt: skip
+def test_what_wants_no_answer_gets_none_in_the_modern_era(door, message):
+    reply = door.tcp("POST", "/mcp", message, MCP_Protocol_Version="2026-07-28")
+    assert (reply.status_code, reply.content) == (202, b"")
+
+
+def test_both_eras_are_served_in_turn(door):
+    for _ in range(2):
+        assert "resultType" not in door.tcp("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).text
+        listed = ask(door, "tools/list").json["result"]
+        assert (listed["resultType"], listed["cacheScope"], listed["ttlMs"] > 0) == ("complete", "private", True)
+
+
+@pytest.mark.parametrize("version", [*rpc.LEGACY_VERSIONS, " 2025-11-25\t"])
+def test_a_legacy_version_in_the_header_is_served(door, version):
+    message = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    assert door.tcp("POST", "/mcp", message, MCP_Protocol_Version=version).json["result"] == {}
+
+
+def test_session_ids_and_stream_positions_of_other_servers_are_ignored(door):
+    message = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    assert door.tcp("POST", "/mcp", message, Mcp_Session_Id="x", Last_Event_ID="7").json["result"] == {}
+
+
 def test_the_shims_door_asks_for_no_headers(door):
     message, _ = modern("tools/list")
     assert door.local("/rpc", message).json["result"]["resultType"] == "complete"
@@ -209,6 +259,13 @@ def test_credits_outside_one_to_three_are_refused(door, credit):
 def test_a_state_that_is_no_object_is_refused(door):
     result = door.call("kg_progress", {"session_id": "1a2b3c4d", "task_id": "a", "state": [1]})
     assert result["_meta"]["kg/code"] == "bad-arguments"
+
+
+def test_half_of_an_emoji_in_a_call_is_stored_and_not_refused(door, memory):
+    body = json.dumps({"jsonrpc": "2.0", "id": "\udfff", "method": "tools/call",
+                       "params": {"name": "kg_put_node", "arguments": {**PUT, "gist": "bad \ud800 end"}}})  # fmt: skip
+    assert door.local("/rpc", body.encode()).json["result"]["isError"] is False
+    assert memory.commands[0][0].gist == "bad \ufffd end"
 
 
 def test_a_refusal_is_a_result_with_its_code(door, memory):
@@ -272,6 +329,12 @@ def test_identity_is_not_believed_over_tcp(door, memory):
 def test_an_unusable_identity_counts_as_none(door, memory, value):
     door.call("kg_put_node", PUT, Kg_Client_Session=value)
     assert memory.commands[0][1].client_id is None
+
+
+def test_how_long_a_client_waits_is_believed_over_tcp_too(door, memory):
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "kg_put_node", "arguments": PUT}}
+    door.tcp("POST", "/mcp", body, Kg_Deadline_Ms="900", Kg_Tool_Use="t1")
+    assert memory.commands[0][1] == commands.Caller(deadline_s=0.9)
 
 
 @pytest.mark.parametrize("value", ["-5", "abc", "1e3", "9" * 300, "²"])
