@@ -1,21 +1,6 @@
 import pytest
 
-from tests.kg.peer import APP, OTHER, Peer, edges_of, state_of
-
-
-@pytest.fixture
-def peer():
-    return Peer()
-
-
-@pytest.fixture
-def s(peer):
-    return peer.open()
-
-
-@pytest.fixture
-def t(peer):
-    return peer.open()
+from tests.kg.peer import APP, OTHER, edges_of, state_of
 
 
 def test_a_node_that_was_not_read_is_shown_instead_and_goes_at_the_second_call(peer, s, t):

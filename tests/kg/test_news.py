@@ -1,17 +1,7 @@
 import pytest
 
 from kg.limits import NEWS_GIST_CHARS, NEWS_SHOWN
-from tests.kg.peer import APP, OTHER, Peer
-
-
-@pytest.fixture
-def peer():
-    return Peer()
-
-
-@pytest.fixture
-def s(peer):
-    return peer.open()
+from tests.kg.peer import APP, OTHER
 
 
 @pytest.fixture

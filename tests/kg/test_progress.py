@@ -4,17 +4,7 @@ import pytest
 
 from kg.codec import event_line
 from kg.limits import STATE_BYTES, TRAIL_ENTRIES, TRAIL_ITEMS, TRAIL_TEXT_CHARS
-from tests.kg.peer import Peer, state_of
-
-
-@pytest.fixture
-def peer():
-    return Peer()
-
-
-@pytest.fixture
-def s(peer):
-    return peer.open()
+from tests.kg.peer import state_of
 
 
 def stored(peer, sid, task="port"):

@@ -1,23 +1,7 @@
 import pytest
 
 from kg.limits import FILE_MAX_CHARS
-from tests.kg.peer import APP, OTHER, Peer, edges_of, state_of
-
-
-@pytest.fixture
-def peer():
-    return Peer()
-
-
-@pytest.fixture
-def s(peer):
-    return peer.open()
-
-
-@pytest.fixture
-def t(peer):
-    return peer.open()
-
+from tests.kg.peer import APP, OTHER, edges_of, state_of
 
 # --- create and update ---------------------------------------------------------------------------------------------
 

@@ -2,23 +2,7 @@ import pytest
 
 from kg.commands import Caller
 from kg.limits import CHURN_CHANGES, GIST_CHANGES_KEPT, GIST_CHARS
-from tests.kg.peer import APP, OTHER, Peer, state_of
-
-
-@pytest.fixture
-def peer():
-    return Peer()
-
-
-@pytest.fixture
-def s(peer):
-    return peer.open()
-
-
-@pytest.fixture
-def t(peer):
-    return peer.open()
-
+from tests.kg.peer import APP, OTHER, state_of
 
 # --- create --------------------------------------------------------------------------------------------------------
 

@@ -2,24 +2,9 @@ import pytest
 
 from kg.commands import Caller, Place
 from kg.harness import row_of
-from tests.kg.peer import APP, OTHER, Peer, state_of
+from tests.kg.peer import APP, OTHER, state_of
 
 KEY = "projects/app"
-
-
-@pytest.fixture
-def peer():
-    return Peer()
-
-
-@pytest.fixture
-def s(peer):
-    return peer.open()
-
-
-@pytest.fixture
-def t(peer):
-    return peer.open()
 
 
 def last(reply):

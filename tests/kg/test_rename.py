@@ -4,12 +4,6 @@ import pytest
 
 from tests.kg.peer import APP, OTHER, Peer, edges_of, state_of
 
-
-@pytest.fixture
-def peer():
-    return Peer()
-
-
 # --- what an edge means (F5) ---------------------------------------------------------------------------------------
 
 FACTS = ("user_a", "user_b", "p_a", "p_b", "p_links_a", "p_links_b", "q_b", "q_links_a")

@@ -1,24 +1,9 @@
 import pytest
 
 from kg.limits import HIT_GIST_CHARS, QUERY_SHOWN_CHARS, SEARCH_CHARS, SEARCH_MORE, SEARCH_TOP
-from tests.kg.peer import APP, OTHER, Peer
+from tests.kg.peer import APP, OTHER
 
 KEY = "projects/app"
-
-
-@pytest.fixture
-def peer():
-    return Peer()
-
-
-@pytest.fixture
-def s(peer):
-    return peer.open()
-
-
-@pytest.fixture
-def t(peer):
-    return peer.open()
 
 
 def hits(reply):

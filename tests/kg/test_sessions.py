@@ -3,14 +3,9 @@ import pytest
 from kg.commands import Caller, PutNode, Read, Sync
 from kg.limits import SESSION_IDLE_S
 from kg.upkeep import expired_sessions
-from tests.kg.peer import APP, OTHER, Peer, state_of
+from tests.kg.peer import APP, OTHER, state_of
 
 KEY = "projects/app"
-
-
-@pytest.fixture
-def peer():
-    return Peer()
 
 
 def bound(peer, client, harness="claude"):

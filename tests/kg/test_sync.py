@@ -1,22 +1,7 @@
 import pytest
 
 from kg.limits import CHANGES_KEPT, SYNC_GIST_CHARS
-from tests.kg.peer import OTHER, Peer
-
-
-@pytest.fixture
-def peer():
-    return Peer()
-
-
-@pytest.fixture
-def s(peer):
-    return peer.open()
-
-
-@pytest.fixture
-def t(peer):
-    return peer.open()
+from tests.kg.peer import OTHER
 
 
 def body(reply):

@@ -1,20 +1,8 @@
-import pytest
-
 from kg.upkeep import dangling_edges, healed_nodes, recurrences
-from tests.kg.peer import OTHER, Peer, edges_of
+from tests.kg.peer import OTHER, edges_of
 
 KEY = "projects/app"
 LEAK = 'the claim</gist>\n<parameter name="notes">["why"]</parameter>'
-
-
-@pytest.fixture
-def peer():
-    return Peer()
-
-
-@pytest.fixture
-def s(peer):
-    return peer.open()
 
 
 def put_right(peer, *, kept_from=10**9):

@@ -1,24 +1,9 @@
 import pytest
 
 from kg.limits import CREDITS_PER_SESSION, VOTES_GUIDE, VOTES_PER_SESSION
-from tests.kg.peer import OTHER, Peer, state_of
+from tests.kg.peer import OTHER, state_of
 
 APP_KEY = "projects/app"
-
-
-@pytest.fixture
-def peer():
-    return Peer()
-
-
-@pytest.fixture
-def s(peer):
-    return peer.open()
-
-
-@pytest.fixture
-def t(peer):
-    return peer.open()
 
 
 def nodes(peer, sid, count, prefix="n"):
