@@ -266,3 +266,5 @@ MEASURED_NODES_MOST = 1_000  # active nodes up to which a plan's result is rende
 
 # --- the owner's process -------------------------------------------------------------------------------------------
 THREAD_SWITCH_S = 0.0005  # a thread waits so long for the interpreter: the journal's must not wait behind the loop
+# The values of the state are no cycles, and a walk over all of them takes tens of milliseconds at 10,000 nodes.
+COLLECTOR_THRESHOLDS = (10_000, 50, 100)  # objects, then rounds of the collector: a full one is for what leaks only

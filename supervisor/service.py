@@ -21,6 +21,7 @@ from kg.errors import JournalDamaged, StorageUnreadable
 from kg.events import Event
 from kg.graphfile import GraphDocument
 from kg.limits import (
+    COLLECTOR_THRESHOLDS,
     COMPACTION_TICK_S,
     EXPIRE_TICK_S,
     KEEP_TICK_S,
@@ -116,6 +117,7 @@ class Service:
         self._put_right(loaded)
         gc.collect()
         gc.freeze()  # what was loaded lives as long as the process: no later collection has to walk over it
+        gc.set_threshold(*COLLECTOR_THRESHOLDS)
         sys.setswitchinterval(THREAD_SWITCH_S)
         (self._root / START_ERROR).unlink(missing_ok=True)
         # Off the way to the first answer, and off the loop: both import what takes long.
