@@ -8,9 +8,15 @@ STAMP := .venv/.synced
 unexport VIRTUAL_ENV UV_SYSTEM_PYTHON UV_PYTHON PYTHONHOME PYTHONPATH
 export UV_PROJECT_ENVIRONMENT := .venv
 export UV_PYTHON_DOWNLOADS := never
-# uv keeps its downloads below HOME; where that cannot be written, here.
+# uv and pip keep their downloads below HOME; where that cannot be written, here or not at all.
 ifeq ($(shell test -w "$$HOME" && echo writable),)
 export UV_CACHE_DIR ?= .cache/downloads
+export PIP_NO_CACHE_DIR ?= 1
+endif
+# uv trusts certificates of its own. Where the system has some, they count: a company may have added one for its proxy.
+CERTIFICATES := /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt
+ifneq ($(strip $(wildcard $(CERTIFICATES))),)
+export UV_SYSTEM_CERTS ?= true
 endif
 
 .PHONY: help run test check bench clean

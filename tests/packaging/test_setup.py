@@ -15,7 +15,7 @@ case "$*" in
 *version_info*) exit {fits} ;;
 *ensurepip*) exit {has_venv} ;;
 *-V*) echo "Python {version}" ;;
-*) echo "asked for $*" >&2; exit 9 ;;
+*) echo "asked for $*" "system certificates: ${{UV_SYSTEM_CERTS-no}}" >&2; exit 9 ;;
 esac
 """
 
@@ -30,7 +30,7 @@ def checkout(tmp_path) -> Path:
     return folder
 
 
-def make(checkout: Path, goal: str, *, python3: str | None) -> subprocess.CompletedProcess[str]:
+def make(checkout: Path, *words: str, python3: str | None) -> subprocess.CompletedProcess[str]:
     program = shutil.which("make")
     if program is None:
         pytest.skip("make is not installed")
@@ -44,7 +44,7 @@ def make(checkout: Path, goal: str, *, python3: str | None) -> subprocess.Comple
         (tools / "python3").write_text(python3, encoding="utf-8")
         (tools / "python3").chmod(0o755)
     env = {"PATH": str(tools), "HOME": str(checkout.parent)}
-    return subprocess.run([program, goal], cwd=checkout, env=env, capture_output=True, text=True, check=False)
+    return subprocess.run([program, *words], cwd=checkout, env=env, capture_output=True, text=True, check=False)
 
 
 def test_no_python3_is_named_with_the_packages_that_bring_it(checkout):
@@ -71,6 +71,13 @@ def test_a_fitting_python3_is_asked_for_an_environment(checkout):
     done = make(checkout, "test", python3=STAND_IN.format(fits=0, has_venv=0, version="3.11.2"))
     assert done.returncode != 0
     assert "asked for -m venv --clear .cache/uv" in done.stderr
+
+
+@pytest.mark.parametrize(("bundle", "said"), [("pyproject.toml", "true"), ("none.crt", "no")])
+def test_the_systems_certificates_count_where_there_are_some(checkout, bundle, said):
+    stand_in = STAND_IN.format(fits=0, has_venv=0, version="3.11.2")
+    done = make(checkout, "test", f"CERTIFICATES={bundle}", python3=stand_in)
+    assert f"system certificates: {said}" in done.stderr
 
 
 def test_help_names_every_goal_without_setting_anything_up(checkout):
