@@ -104,7 +104,8 @@ HOSTS = re.compile(
     r"(registry\.(npmjs|yarnpkg)|registry\.npmmirror|pypi\.org|files\.pythonhosted|deb\.debian|static\.crates)",
     re.IGNORECASE,
 )
-FOLDERS = re.compile(r"(?<![\w.])/(work|root|Users/[a-z]+)/(?!\.\.)")
+# Ada is the person of the examples; whoever else has a home here is a developer.
+FOLDERS = re.compile(r"(?<![\w.])/((work|root)(?![\w-])|(home|Users)/(?!ada\b)[A-Za-z])")
 
 
 def test_no_file_names_a_registry_or_a_folder_of_a_developers_machine():
@@ -119,8 +120,10 @@ def test_no_file_names_a_registry_or_a_folder_of_a_developers_machine():
 
 def test_the_patterns_find_what_they_look_for():
     assert HOSTS.search("https://registry.npmjs.org/left-pad")
-    assert FOLDERS.search("see /work/notes.md")
-    assert not FOLDERS.search("see frame/work/notes.md")
+    for folder in ("/work/notes.md", "HOME=/root", "/home/eve/kg", "/Users/Eve/kg", "/home/adam"):
+        assert FOLDERS.search(f"see {folder}"), folder
+    for folder in ("frame/work/notes.md", "/home/ada/app", "/home/{name}", "<config>/kg/root", "/workers/main.py"):
+        assert not FOLDERS.search(f"see {folder}"), folder
 
 
 def test_every_number_has_a_name_and_a_reason():
