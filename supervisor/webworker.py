@@ -63,17 +63,21 @@ class OwnerWorker(ASGIWorker):  # type: ignore[misc] # gunicorn has no type info
         super().init_process()
 
     def init_signals(self) -> None:
-        """Let a closed terminal be the supervisor's business alone."""
+        """Let a closed terminal be the supervisor's business alone, and let an interrupt never hurry.
+
+        A terminal's interrupt reaches both processes, and the supervisor's TERM may be handled before it.
+        """
         super().init_signals()
+        self.loop.add_signal_handler(signal.SIGINT, self.handle_exit_signal)
         self.loop.add_signal_handler(signal.SIGHUP, lambda: None)
 
     def handle_exit_signal(self) -> None:
-        """Leave, on TERM."""
+        """Leave, on TERM or INT."""
         self.alive = False
         self._told.set()
 
     def handle_quit_signal(self) -> None:
-        """Leave, on INT or QUIT; QUIT comes to one that is leaving when it shall hurry."""
+        """Leave, on QUIT; it comes to one that is leaving already when it shall hurry."""
         self._hurried = self._told.is_set()
         self.state["hurried"] = self._hurried
         self.handle_exit_signal()
