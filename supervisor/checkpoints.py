@@ -204,6 +204,7 @@ class Checkpoints:
             graph = self._world.graph(key)
             self.take_edits(key, edits(self._world, graph, base or Base({}, {}, {}), document, now=now_iso()))
             self._bases[key] = Base(document.nodes, document.edges, document.progress)
+            graph.extra = document.extra  # what a person keeps in meta belongs to the file, not to the log
         return True
 
     def take_edits(self, key: str, found: Edits) -> None:

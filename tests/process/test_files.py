@@ -67,6 +67,18 @@ def test_an_edit_while_the_service_runs_becomes_an_event_and_makes_old_views_sta
     until(lambda: [event["by"] for event in service.journal() if event["kind"] == "batch"] == ["file"])
 
 
+def test_what_a_person_keeps_in_meta_survives_the_next_checkpoint(service):
+    sid = service.session()
+    put(service, sid, "first-node")
+    until(lambda: saved(service, "first-node"))
+    document = graph(service)
+    document["meta"]["remark"] = "mine"
+    (service.root / "user.json").write_text(json.dumps(document), encoding="utf-8")
+    put(service, sid, "second-node")
+    until(lambda: saved(service, "second-node"))
+    assert graph(service)["meta"]["remark"] == "mine"
+
+
 @pytest.mark.parametrize(
     ("damage", "words"),
     [

@@ -38,8 +38,8 @@ def full():
         yield service.start(within_s=30)
 
 
-def put(service: Service, sid: str, node: str) -> str:
-    return service.text("kg_put_node", session_id=sid, level="user", id=node, gist="claim")
+def put(service: Service, sid: str, node: str, gist: str = "claim") -> str:
+    return service.text("kg_put_node", session_id=sid, level="user", id=node, gist=gist)
 
 
 def test_a_level_above_its_budget_is_compacted_after_a_write_and_stays_so_after_a_restart(full):
@@ -102,18 +102,18 @@ def test_an_idle_graph_asks_for_nothing(service):
     assert workers(service) == []
 
 
-def test_a_nodes_score_is_explained_in_parts(full):
-    sid = full.session()
-    put(full, sid, "newest-node")
-    fresh = explained(full, "newest-node")
-    assert "not scored" in fresh.stdout
-    scored = explained(full, "parser-0", "--json")
+def test_a_nodes_score_is_explained_in_parts(service):
+    sid = service.session()
+    for number in range(140):  # more than the fresh tier holds, less than asks for a plan
+        put(service, sid, f"node-{number}", "a claim of usual length, so that not all of them are fresh")
+    assert "not scored" in explained(service, "node-139").stdout
+    scored = explained(service, "node-0", "--json")
     found = json.loads(scored.stdout)
     parts = [found[name]["contribution"] for name in ("recency", "connectedness", "usefulness")]
     assert found["score"] == pytest.approx(sum(parts))
     assert 1 <= found["rank"] <= found["pool_size"]
-    assert "recency" in explained(full, "parser-0").stdout
-    assert explained(full, "no-such-node").returncode == 1
+    assert "recency" in explained(service, "node-0").stdout
+    assert explained(service, "no-such-node").returncode == 1
 
 
 def explained(service: Service, *words: str) -> subprocess.CompletedProcess:
