@@ -8,6 +8,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -198,12 +199,23 @@ def scratch() -> None:
         shutil.rmtree(base, ignore_errors=True)
 
 
+def well() -> None:
+    """Show the status of the service on the default storage, which has to be good."""
+    code = subprocess.run([KG, "status"], check=False, timeout=WAIT_S).returncode
+    if code:
+        raise DemoError(f"kg runs and is not well; what kg status shows above says why (exit code {code})")
+
+
 def main() -> int:
     """Run the demonstration, then the service on the default storage."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that whoever ends this leaves no service behind, too
     try:
         scratch()
         print("\nkg on the default storage:\n  " + run(dict(os.environ), "start"), flush=True)
-        subprocess.run([KG, "status"], check=False, timeout=WAIT_S)
+        well()
+    except KeyboardInterrupt:
+        print("make run was interrupted; its scratch service is stopped", file=sys.stderr)
+        return 1
     except (DemoError, subprocess.SubprocessError, OSError, ValueError, LookupError) as error:
         print(f"make run failed: {error}", file=sys.stderr)
         return 1
