@@ -50,7 +50,7 @@ OUTBOX_LIMIT_BYTES = 16 * 1024 * 1024  # replies that a client has not read yet;
 READ_BYTES = 64 * 1024  # one read; the size of a pipe
 HTTP_HEAD_BYTES = 64 * 1024  # status line and headers of a reply; ours have a few hundred bytes
 IDLE_LINKS = 8  # kept connections; as many as clients send requests at once
-IDENTITY_CHARS = 256  # of a header value; what is longer is left out, since a cut id would be another one's
+IDENTITY_CHARS = 256  # of a client's name for its conversation; a longer one counts as none, since a cut one would be another's
 ACK_WAIT_S = 0.05  # an acknowledgement waits this long for a request to travel with
 ACK_PAUSE_S = 30.0  # longest pause between tries of an acknowledgement; it doubles up to here
 ACK_KEEP_S = 600.0  # the service forgets a delivery after this time
@@ -222,7 +222,6 @@ USEFUL_IDS_MOST = 50  # ids of one kg_useful; a session has ten votes
 BODY_BYTES = 4 * 1_024 * 1_024  # of a request's body
 BODY_WAIT_S = 10.0  # until a body must have arrived
 REQUESTS_UNDER_WAY = 256  # requests answered at once; past it 429
-IDENTITY_CHARS = 256  # of a client's name for its conversation
 TOOLS_TTL_MS = 300_000  # how long a client may keep the list of tools; it changes with a release only
 
 # --- hooks (hooks/main.py; hooks/kg-hook repeats the first three) ---------------------------------------------------
