@@ -39,7 +39,7 @@ check: $(STAMP) ## lint, format, types, floors, what the wheel holds
 	@$(PY) scripts/check_wheel.py $(UV)
 
 bench: $(STAMP) ## print the benchmarks' tables
-	@$(PY) benchmarks/service.py
+	@set -e; for name in compaction reading planning service; do echo "== $$name"; $(PY) -m benchmarks.$$name; done
 
 clean: ## remove what was set up here; the memory stays
 	rm -rf .venv .cache .coverage .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
